@@ -2,6 +2,7 @@
 
 # The build tree mirrors the installed package, so one relative run path serves both.
 set(NPU_PACKAGE_DIR ${CMAKE_BINARY_DIR}/torch_npu_lite)
+set(CMAKE_INSTALL_MESSAGE NEVER)
 
 # npu_glob(<variable> <pattern> <folder>...): sources below the folders, found again whenever a file appears or goes.
 # Files named *_avx2.cpp and *_avx512.cpp hold variants that are chosen at run time: they get the flags of their
@@ -15,7 +16,7 @@ function(npu_glob variable pattern)
   set(avx2 -mavx2 -mfma -mf16c)
   set(avx512 ${avx2} -mavx512f -mavx512bw -mavx512vl -mavx512dq)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-    list(APPEND avx512 -Wno-uninitialized -Wno-maybe-uninitialized)   # g++ 12 warns about its own intrinsics
+    list(APPEND avx512 -Wno-uninitialized)   # g++ 12 warns about its own intrinsics
   endif()
   foreach(source IN LISTS sources)
     if(source MATCHES "_(avx2|avx512)\\.cpp$")
@@ -25,14 +26,13 @@ function(npu_glob variable pattern)
   set(${variable} ${sources} PARENT_SCOPE)
 endfunction()
 
-# npu_place(<target> <folder in the package> <run paths relative to the library>)
+# npu_place(<target> <folder in the package> <run path>...): where a library lies, built and installed.
 function(npu_place target folder)
   set_target_properties(${target} PROPERTIES
     LIBRARY_OUTPUT_DIRECTORY ${NPU_PACKAGE_DIR}/${folder}
     LINK_DEPENDS_NO_SHARED ON          # a changed kernel relinks one library, not all above it
     BUILD_WITH_INSTALL_RPATH ON
     INSTALL_RPATH "${ARGN}")
-  target_link_options(${target} PRIVATE -Wl,--no-undefined)
   install(TARGETS ${target} LIBRARY DESTINATION torch_npu_lite/${folder})
 endfunction()
 
