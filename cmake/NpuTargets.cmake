@@ -30,6 +30,8 @@ endfunction()
 function(npu_place target folder)
   set_target_properties(${target} PROPERTIES
     LIBRARY_OUTPUT_DIRECTORY ${NPU_PACKAGE_DIR}/${folder}
+    CXX_VISIBILITY_PRESET hidden       # NPU_API exports
+    VISIBILITY_INLINES_HIDDEN ON
     LINK_DEPENDS_NO_SHARED ON          # a changed kernel relinks one library, not all above it
     BUILD_WITH_INSTALL_RPATH ON
     INSTALL_RPATH "${ARGN}")
