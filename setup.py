@@ -8,6 +8,7 @@ import sys
 import sysconfig
 from pathlib import Path
 
+import setuptools
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
@@ -16,6 +17,14 @@ os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
 
 ROOT = Path(__file__).resolve().parent
 TORCH = "2.13"
+
+
+def check_setuptools() -> None:
+    if int(setuptools.__version__.split(".")[0]) < 77:
+        sys.exit(
+            f"error: building torch_npu_lite needs setuptools 77 or later, but {setuptools.__version__} is installed. "
+            f'Run: "{sys.executable}" -m pip install -r requirements/build.txt'
+        )
 
 
 def check_platform() -> None:
@@ -71,4 +80,5 @@ class CMakeBuild(build_ext):
         return {}
 
 
+check_setuptools()
 setup(ext_modules=[Extension("torch_npu_lite._C", sources=[])], cmdclass={"build_ext": CMakeBuild})
