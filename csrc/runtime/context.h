@@ -35,16 +35,23 @@ struct TaskError {
   std::string describe() const;  // all of it, for people
 };
 
+struct ContextOptions {
+  bool launch_blocking = false;  // every launch waits for its task and rethrows what it threw
+  bool deterministic = false;    // see CachingAllocator
+};
+
 class NPU_API Context final : private TaskErrorSink {
  public:
   // `driver` is borrowed. `device` is the index programs use, `ordinal` the driver's.
-  Context(Driver& driver, DeviceIndex device, DeviceIndex ordinal);
+  Context(Driver& driver, DeviceIndex device, DeviceIndex ordinal, const ContextOptions& options = {});
   ~Context();  // drains
 
   Driver& driver() const noexcept { return driver_; }
   DeviceIndex device() const noexcept { return device_; }
   DeviceIndex ordinal() const noexcept { return ordinal_; }
   CachingAllocator& allocator() const noexcept { return *allocator_; }
+  bool launch_blocking() const noexcept { return options_.launch_blocking; }
+  TaskErrorSink& error_sink() noexcept { return *this; }
 
   // Streams. The default stream has id 0 and is ordered with no other. Pool streams are immortal, made on first use,
   // handed out round robin: kPoolStreams for each priority. Priorities are clamped to the supported range.
@@ -62,6 +69,7 @@ class NPU_API Context final : private TaskErrorSink {
   // Errors of tasks, oldest first.
   std::optional<TaskError> take_error();     // removes it
   void throw_pending_error();                // takes and throws kTaskFailed, if there is one
+  void rethrow_error_of(const Stream& stream, uint64_t number);  // takes it and throws what the task threw, if it failed
   size_t pending_errors() const noexcept { return pending_errors_.load(std::memory_order_acquire); }
 
   // A lost device refuses launches and allocations, and every synchronising call throws, until reset.
@@ -74,10 +82,12 @@ class NPU_API Context final : private TaskErrorSink {
  private:
   void on_task_error(const TaskEvent& task, std::exception_ptr error) override;
   [[noreturn]] void throw_lost() const;
+  Stream& add_stream(StreamId id, int priority) REQUIRES(mutex_);
 
   Driver& driver_;
   const DeviceIndex device_;
   const DeviceIndex ordinal_;
+  const ContextOptions options_;
   mutable Mutex mutex_;
   StreamId next_stream_id_ GUARDED_BY(mutex_) = 1;
   std::unordered_map<StreamId, std::unique_ptr<Stream>> streams_ GUARDED_BY(mutex_);

@@ -1,6 +1,7 @@
 #include "runtime/observer.h"
 
 #include <algorithm>
+#include <mutex>
 #include <shared_mutex>
 #include <vector>
 

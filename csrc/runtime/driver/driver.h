@@ -152,7 +152,7 @@ class Driver {
   virtual void notify(Queue& queue, uint64_t number, Completion& completion) = 0;
   virtual bool cancel(Queue& queue, Completion& completion) = 0;  // false: on_complete has been called
 
-  // Signals. Destroy one only when no queue waits for it.
+  // Signals start at 0. Waits that are queued when a signal is destroyed stay valid; nothing can write it any more.
   virtual Signal& create_signal() = 0;
   virtual void destroy_signal(Signal& signal) = 0;
   virtual void write(Signal& signal, uint64_t value) = 0;        // from a host thread or a running task

@@ -1,0 +1,371 @@
+#include "runtime/driver/sim/executor.h"
+
+#include <algorithm>
+#include <semaphore>
+#include <utility>
+
+#include "runtime/blocking.h"
+#include "runtime/driver/sim/engines.h"
+#include "runtime/driver/sim/spin.h"
+#include "runtime/log.h"
+#include "runtime/status.h"
+
+namespace npu {
+namespace {
+
+constexpr int64_t kLingerNs = 50'000;      // how long a worker without work stays awake
+constexpr int64_t kHostSpinNs = 20'000;    // how long a waiting host polls before it sleeps
+constexpr int64_t kPollNs = 50'000'000;    // how often a sleeping host looks for signals
+constexpr int kPausesBetweenLooks = 8;
+
+// The task that this thread executes; tells a wait that would deadlock from one that may block.
+thread_local const TaskInfo* t_task = nullptr;
+
+void pause_a_little() {
+  for (int i = 0; i < kPausesBetweenLooks; ++i) cpu_pause();
+}
+
+bool is_host_function(const TaskInfo& info) { return (info.engines & kCpuEngine) != 0; }
+
+class HostCompletion final : public Completion {
+ public:
+  void on_complete(int64_t) noexcept override { done_.release(); }
+  bool wait_for(int64_t ns) { return done_.try_acquire_for(std::chrono::nanoseconds(ns)); }
+
+ private:
+  std::binary_semaphore done_{0};
+};
+
+}  // namespace
+
+Executor::Executor(const ExecutorOptions& options, Scheduler& scheduler, const Clock& clock, const Driver& driver)
+    : scheduler_(scheduler), clock_(clock), driver_(driver), options_(options) {
+  MutexLock lock(mutex_);
+  for (int i = 0; i < options.workers; ++i) workers_.emplace_back([this] { worker_main(); });
+}
+
+Executor::~Executor() { stop(); }
+
+void Executor::stop() {
+  std::vector<std::thread> threads;
+  {
+    MutexLock lock(mutex_);
+    stopping_.store(true, std::memory_order_seq_cst);
+    threads.swap(workers_);
+    for (std::thread& thread : host_function_threads_)
+      if (thread.joinable()) threads.push_back(std::move(thread));
+  }
+  work_.notify_all();
+  host_function_work_.notify_all();
+  for (std::thread& thread : threads) thread.join();
+}
+
+uint64_t Executor::submit(SimQueue& queue, const Submission& submission) {
+  NPU_CHECK(!stopping_.load(std::memory_order_relaxed), kInvalidState, "cannot launch ", submission.info.name,
+            ": the runtime has shut down (the process is exiting)");
+  uint64_t number = 0;
+  Slot* slot = queue.ring().begin(submission, number);
+  while (slot == nullptr) {
+    // Room for more than one task, so that a fast producer does not come back at once.
+    const uint64_t submitted = queue.submitted();
+    const uint64_t half_free = submitted - std::min<uint64_t>(submitted, queue.ring().capacity() / 2);
+    wait(queue, std::min(submitted, std::max(queue.completed() + 1, half_free)), Driver::kForever);
+    slot = queue.ring().begin(submission, number);
+  }
+  observe([&](Observer& observer) {
+    observer.on_submit({queue.device(), queue.stream(), number, &submission.info, slot->arguments(), clock_.now_ns(),
+                        slot->traceback});
+  });
+  queue.ring().publish(*slot, number);
+  activate(queue, submission, number);
+  return number;
+}
+
+// Pairs with retire() and linger(): see sim_queue.h.
+void Executor::activate(SimQueue& queue, const Submission& submission, uint64_t number) {
+  const StrandState state = queue.state();  // sequentially consistent
+  if (state != StrandState::kIdle && state != StrandState::kLingering) return;
+  const bool watched = state == StrandState::kLingering;
+  if (t_task == nullptr && scheduler_.run_inline(submission.info, submission.cost_ns, watched)) {
+    if (queue.change_state(state, StrandState::kRunning)) return run(queue, Role::kHost, number);
+  } else if (!watched && queue.change_state(StrandState::kIdle, StrandState::kParked)) {
+    make_ready(queue);
+  }
+}
+
+void Executor::make_ready(SimQueue& queue) {
+  {
+    MutexLock lock(mutex_);
+    queue.set_state(StrandState::kReady);
+    scheduler_.push(queue);
+    ready_.fetch_add(1, std::memory_order_seq_cst);
+  }
+  wake_worker();
+}
+
+void Executor::wake_worker() {
+  if (spinning_.load(std::memory_order_seq_cst) == 0 && sleeping_.load(std::memory_order_seq_cst) > 0) work_.notify_one();
+}
+
+void Executor::run(SimQueue& queue, Role role, uint64_t until) {
+  for (unsigned tasks = 0;; ++tasks) {
+    Slot* slot = queue.ring().front();
+    if (slot == nullptr) {
+      if (retire(queue)) return;
+      continue;
+    }
+    if (queue.ring().next_number() > until || (role == Role::kWorker && scheduler_.should_yield(queue, tasks))) {
+      queue.engines().release(queue);
+      return make_ready(queue);
+    }
+    const TaskInfo& info = *slot->info;
+    if (info.run == nullptr) {
+      if (!pass_wait(queue, *slot)) return;
+      continue;
+    }
+    const bool allowed = role == Role::kHostFunctionThread ? is_host_function(info)
+                         : role == Role::kHost             ? (info.flags & kInlineable) != 0 && !is_host_function(info)
+                                                           : !is_host_function(info);
+    if (!allowed) return hand_over(queue, info);
+    if (!queue.engines().acquire(queue, info.engines)) return;
+    execute(queue, *slot);
+  }
+}
+
+bool Executor::retire(SimQueue& queue) {
+  queue.engines().release(queue);
+  queue.set_state(StrandState::kIdle);
+  return !(queue.has_front() && queue.change_state(StrandState::kIdle, StrandState::kRunning));
+}
+
+bool Executor::pass_wait(SimQueue& queue, Slot& slot) {
+  queue.engines().release(queue);
+  if (slot.info == &kQueueWait) {
+    const auto& wait = *static_cast<const QueueWait*>(slot.arguments());
+    if (wait.producer->completed() < wait.number && queue.park_on(*wait.producer, wait.number)) return false;
+  } else {
+    const auto& wait = *static_cast<const SignalWait*>(slot.arguments());
+    if (wait.signal->value() < wait.value && queue.park_on(*wait.signal, wait.value)) return false;
+    wait.signal->pending_waits.fetch_sub(1, std::memory_order_release);
+  }
+  queue.complete(slot, clock_);
+  return true;
+}
+
+void Executor::hand_over(SimQueue& queue, const TaskInfo& info) {
+  queue.engines().release(queue);
+  if (!is_host_function(info)) return make_ready(queue);
+  queue.set_waiting_for_host_function();
+  const auto device = static_cast<size_t>(queue.device());
+  {
+    MutexLock lock(mutex_);
+    queue.set_state(StrandState::kParked);
+    host_functions_[device].push_back(&queue);
+    std::thread& thread = host_function_threads_[device];
+    if (!thread.joinable()) thread = std::thread([this, device] { host_function_main(static_cast<DeviceIndex>(device)); });
+  }
+  host_function_work_.notify_all();
+}
+
+void Executor::execute(SimQueue& queue, Slot& slot) {
+  const TaskInfo& info = *slot.info;
+  if (!queue.skipping()) {
+    TaskContext& context = queue.context;
+    context.number = queue.ring().next_number();
+    queue.set_current(&info);
+    TaskEvent event{context.device, context.stream, context.number, &info, slot.arguments(), clock_.now_ns(),
+                    slot.traceback};
+    observe([&](Observer& observer) { observer.on_start(event); });
+    const TaskInfo* outer = std::exchange(t_task, &info);
+    std::exception_ptr error;
+    try {
+      TaskEnvironmentScope environment((info.flags & kUsesEnvironment) != 0);
+      info.run(context, slot.arguments());
+    } catch (...) {  // whatever a task throws belongs to its stream
+      error = std::current_exception();
+    }
+    t_task = outer;
+    const int64_t start = std::exchange(event.time_ns, clock_.now_ns());
+    queue.engines().add_busy(info.engines, event.time_ns - start);
+    if (error && queue.errors() != nullptr) queue.errors()->on_task_error(event, error);
+    observe([&](Observer& observer) { observer.on_end(event, error != nullptr); });
+  }
+  queue.complete(slot, clock_);
+}
+
+bool Executor::claim(SimQueue& queue) {
+  const StrandState state = queue.state();
+  if (state == StrandState::kReady) {
+    MutexLock lock(mutex_);
+    if (!scheduler_.remove(queue)) return false;
+    ready_.fetch_sub(1, std::memory_order_seq_cst);
+    queue.set_state(StrandState::kRunning);
+    return true;
+  }
+  return (state == StrandState::kIdle || state == StrandState::kLingering) && queue.has_front() &&
+         queue.change_state(state, StrandState::kRunning);
+}
+
+bool Executor::wait(SimQueue& queue, uint64_t number, int64_t deadline_ns) {
+  if (queue.completed() >= number) return true;
+  NPU_CHECK(t_task == nullptr, kInvalidState, "a task (", t_task->name, ") must not wait for a stream: it would hold the ",
+            "worker that the stream needs");
+  HostWait host_wait;
+  if (claim(queue)) run(queue, Role::kHost, number);
+  const int64_t spin_until = clock_.now_ns() + kHostSpinNs;
+  do {
+    if (queue.completed() >= number) return true;
+    if (!tile_jobs_.help()) pause_a_little();
+  } while (clock_.now_ns() < spin_until);
+
+  HostCompletion completion;
+  if (!queue.completions().add(completion, number)) return true;
+  const int64_t start = clock_.now_ns();
+  const auto hang_report_ns = static_cast<int64_t>(options_.hang_report_s * 1e9);
+  bool reported = hang_report_ns == 0;
+  bool done = false;
+  try {
+    for (int64_t now = start; !done && now < deadline_ns; now = clock_.now_ns()) {
+      done = completion.wait_for(std::min(kPollNs, deadline_ns - now));
+      if (!done) host_wait.poll();
+      NPU_CHECK(done || !stopping_.load(std::memory_order_relaxed), kInvalidState, "the runtime has shut down while a host ",
+                "thread waited for npu:", queue.device(), " stream ", queue.stream());
+      if (!done && !reported && now - start > hang_report_ns) {
+        reported = true;
+        log(LogLevel::kWarning, detail::concat("a host thread has waited ", (now - start) / 1'000'000'000,
+                                               " s for npu:", queue.device(), " stream ", queue.stream(), " task ", number,
+                                               ". What is not finished:\n", driver_.describe_waits()));
+      }
+    }
+  } catch (...) {  // an interrupted wait leaves nothing behind
+    queue.completions().remove(completion);
+    throw;
+  }
+  queue.completions().remove(completion);
+  return queue.completed() >= number;
+}
+
+void Executor::worker_main() {
+  SimQueue* last = nullptr;
+  while (!stopping_.load(std::memory_order_relaxed)) {
+    SimQueue* queue = pop_ready();
+    if (queue == nullptr) queue = linger(last);
+    if (queue == nullptr) queue = sleep();
+    if (queue != nullptr)
+      run(*queue, Role::kWorker, UINT64_MAX);
+    else
+      tile_jobs_.help();
+    last = queue;
+  }
+}
+
+SimQueue* Executor::take_ready() {
+  Strand* strand = scheduler_.pop();
+  if (strand == nullptr) return nullptr;
+  ready_.fetch_sub(1, std::memory_order_seq_cst);
+  auto* queue = static_cast<SimQueue*>(strand);
+  queue->set_state(StrandState::kRunning);
+  return queue;
+}
+
+SimQueue* Executor::pop_ready() {
+  if (ready_.load(std::memory_order_seq_cst) == 0) return nullptr;
+  SimQueue* queue;
+  {
+    MutexLock lock(mutex_);
+    queue = take_ready();
+  }
+  if (ready_.load(std::memory_order_relaxed) > 0) wake_worker();
+  return queue;
+}
+
+// Polls the stream it served last, the ready strands and the tile jobs. One worker at a time: on a small machine a second
+// one would take the cycles of the thread that launches.
+SimQueue* Executor::linger(SimQueue* last) {
+  if (spinning_.fetch_add(1, std::memory_order_seq_cst) > 0) {
+    spinning_.fetch_sub(1, std::memory_order_seq_cst);
+    return nullptr;
+  }
+  SimQueue* found = nullptr;
+  Spin spin;
+  for (int64_t until = clock_.now_ns() + kLingerNs; found == nullptr;) {
+    if (last != nullptr) {
+      const StrandState state = last->state();
+      const bool free = state == StrandState::kIdle || state == StrandState::kLingering;
+      if (free && last->has_front() && last->change_state(state, StrandState::kRunning)) {
+        found = last;
+        break;
+      }
+      if (state == StrandState::kIdle) last->change_state(StrandState::kIdle, StrandState::kLingering);
+    }
+    found = pop_ready();
+    if (found != nullptr || stopping_.load(std::memory_order_relaxed)) break;
+    if (tile_jobs_.any() && tile_jobs_.help()) until = clock_.now_ns() + kLingerNs;
+    if (clock_.now_ns() >= until) break;
+    spin.pause_or_yield();
+  }
+  spinning_.fetch_sub(1, std::memory_order_seq_cst);
+  if (last == nullptr || found == last) return found;
+
+  // Nobody polls `last` from here on; a task published meanwhile must not be left behind (see sim_queue.h).
+  if (last->change_state(StrandState::kLingering, StrandState::kIdle)) {
+      if (last->has_front() && last->change_state(StrandState::kIdle, StrandState::kRunning)) {
+      if (found == nullptr) return last;
+      make_ready(*last);
+    }
+  }
+  return found;
+}
+
+SimQueue* Executor::sleep() {
+  MutexLock lock(mutex_);
+  sleeping_.fetch_add(1, std::memory_order_seq_cst);
+  while (ready_.load(std::memory_order_seq_cst) == 0 && !tile_jobs_.any() && !stopping_.load(std::memory_order_seq_cst))
+    work_.wait(mutex_);
+  sleeping_.fetch_sub(1, std::memory_order_seq_cst);
+  return stopping_.load(std::memory_order_relaxed) ? nullptr : take_ready();
+}
+
+void Executor::host_function_main(DeviceIndex device) {
+  for (;;) {
+    SimQueue* queue;
+    {
+      MutexLock lock(mutex_);
+      std::deque<SimQueue*>& waiting = host_functions_[static_cast<size_t>(device)];
+      while (waiting.empty() && !stopping_.load(std::memory_order_seq_cst)) host_function_work_.wait(mutex_);
+      if (stopping_.load(std::memory_order_relaxed)) return;
+      queue = waiting.front();
+      waiting.pop_front();
+      queue->set_state(StrandState::kRunning);
+    }
+    run(*queue, Role::kHostFunctionThread, UINT64_MAX);
+  }
+}
+
+const void* Executor::translate(const TaskContext&, const void* address) const {
+  return address == nullptr ? nullptr : driver_.translate(address);
+}
+
+void Executor::run_tiles(const TaskContext&, int64_t tiles, TileFunction function, void* closure) {
+  struct Tile {
+    TileFunction function;
+    void* closure;
+    const TaskInfo* task;
+  } tile{function, closure, t_task};
+  const TileFunction run_one = [](void* data, int64_t index) {
+    const Tile& t = *static_cast<const Tile*>(data);
+    if (t.task == t_task) return t.function(t.closure, index);
+    const TaskInfo* outer = std::exchange(t_task, t.task);  // a helper becomes part of the task
+    TaskEnvironmentScope environment((t.task->flags & kUsesEnvironment) != 0);
+    try {
+      t.function(t.closure, index);
+    } catch (...) {  // the owner rethrows it
+      t_task = outer;
+      throw;
+    }
+    t_task = outer;
+  };
+  tile_jobs_.run(tiles, run_one, &tile, [this] { wake_worker(); });
+}
+
+}  // namespace npu

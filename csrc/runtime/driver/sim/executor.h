@@ -1,0 +1,88 @@
+// Executes the tasks of all simulated devices: worker threads, host threads that launch or wait, and one thread for each
+// device's CPU engine.
+//
+// Lock order: a CompletionList's or an engine unit's mutex, then Executor::mutex_. No lock is held while a task runs.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "runtime/clock.h"
+#include "runtime/driver/driver.h"
+#include "runtime/driver/sim/sim_queue.h"
+#include "runtime/driver/sim/tile_jobs.h"
+#include "runtime/scheduler.h"
+#include "runtime/thread_annotations.h"
+
+namespace npu {
+
+struct ExecutorOptions {
+  int workers = 1;
+  double hang_report_s = 0;  // 0 = never
+};
+
+class Executor final : public TaskExecutor {
+ public:
+  // Turns an address outside the task's own window into an engine address, or throws.
+  using Translate = const void* (*)(const void* driver, const void* address);
+
+  Executor(const ExecutorOptions& options, Scheduler& scheduler, const Clock& clock, const Driver& driver);
+  ~Executor();  // stops the threads; queued work must have completed or is abandoned
+
+  // Queues a task. On a full queue it first helps to execute (HostWait).
+  uint64_t submit(SimQueue& queue, const Submission& submission);
+  // Blocks until `queue` completed `number` or the deadline; helps meanwhile.
+  bool wait(SimQueue& queue, uint64_t number, int64_t deadline_ns);
+  void make_ready(SimQueue& queue);  // not idle, not running -> kReady, and wakes a worker if none is awake
+  void stop();                       // no task starts after this
+
+  const void* translate(const TaskContext& context, const void* address) const override;
+  void run_tiles(const TaskContext& context, int64_t tiles, TileFunction function, void* closure) override;
+
+ private:
+  enum class Role : uint8_t { kWorker, kHost, kHostFunctionThread };
+
+  // Executes tasks of a queue whose state this thread has set to kRunning, until the queue is not this thread's any more:
+  // it is empty, parked, handed over, or has completed `until`.
+  void run(SimQueue& queue, Role role, uint64_t until);
+  bool retire(SimQueue& queue);                    // false: a task came meanwhile, and the queue is still ours
+  bool pass_wait(SimQueue& queue, Slot& slot);     // false: parked
+  void execute(SimQueue& queue, Slot& slot);
+  void hand_over(SimQueue& queue, const TaskInfo& info);
+  void activate(SimQueue& queue, const Submission& submission, uint64_t number);
+  bool claim(SimQueue& queue);                     // makes an idle or ready queue with tasks this thread's
+  bool park_host(SimQueue& queue, uint64_t number, int64_t deadline_ns);
+
+  void worker_main();
+  SimQueue* pop_ready();
+  SimQueue* linger(SimQueue* last);
+  SimQueue* sleep();
+  SimQueue* take_ready() REQUIRES(mutex_);
+  void wake_worker();
+  void host_function_main(DeviceIndex device);
+
+  Scheduler& scheduler_;
+  const Clock& clock_;
+  const Driver& driver_;
+  const ExecutorOptions options_;
+  TileJobs tile_jobs_;
+
+  alignas(64) std::atomic<int> ready_{0};     // strands in the scheduler
+  std::atomic<int> spinning_{0};              // workers that poll
+  std::atomic<int> sleeping_{0};
+  std::atomic<bool> stopping_{false};
+  alignas(64) Mutex mutex_;                   // the scheduler's ready strands, host_functions_
+  ConditionVariable work_;
+  ConditionVariable host_function_work_;
+  std::array<std::deque<SimQueue*>, 64> host_functions_ GUARDED_BY(mutex_);
+  std::array<std::thread, 64> host_function_threads_ GUARDED_BY(mutex_);
+  std::vector<std::thread> workers_ GUARDED_BY(mutex_);
+};
+
+}  // namespace npu

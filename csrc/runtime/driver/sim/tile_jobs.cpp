@@ -1,0 +1,50 @@
+#include "runtime/driver/sim/tile_jobs.h"
+
+#include "runtime/driver/sim/spin.h"
+
+namespace npu {
+
+int TileJobs::publish(Job& job) {
+  for (size_t place = 0; place < places_.size(); ++place) {
+    Job* empty = nullptr;
+    if (!places_[place].job.compare_exchange_strong(empty, &job, std::memory_order_seq_cst)) continue;
+    jobs_.fetch_add(1, std::memory_order_relaxed);
+    return static_cast<int>(place);
+  }
+  return -1;
+}
+
+void TileJobs::withdraw(int place) {
+  jobs_.fetch_sub(1, std::memory_order_relaxed);
+  places_[place].job.store(nullptr, std::memory_order_seq_cst);
+  // Pairs with the pin in help(): a helper that pinned before this store is waited for, one that pins later finds null.
+  for (Spin spin; places_[place].pins.load(std::memory_order_seq_cst) != 0;) spin.pause_or_yield();
+}
+
+bool TileJobs::work_on(Job& job) {
+  bool worked = false;
+  for (;;) {
+    const int64_t tile = job.next.fetch_add(1, std::memory_order_relaxed);
+    if (tile >= job.tiles || job.failed.load(std::memory_order_relaxed)) return worked;
+    worked = true;
+    try {
+      job.function(job.closure, tile);
+    } catch (...) {  // rethrown by the owner, whoever of the threads failed first
+      if (!job.failed.exchange(true, std::memory_order_acq_rel)) job.error = std::current_exception();
+    }
+  }
+}
+
+bool TileJobs::help() {
+  for (Place& place : places_) {
+    if (place.job.load(std::memory_order_relaxed) == nullptr) continue;
+    place.pins.fetch_add(1, std::memory_order_seq_cst);
+    Job* job = place.job.load(std::memory_order_seq_cst);
+    const bool worked = job != nullptr && work_on(*job);
+    place.pins.fetch_sub(1, std::memory_order_seq_cst);
+    if (worked) return true;
+  }
+  return false;
+}
+
+}  // namespace npu

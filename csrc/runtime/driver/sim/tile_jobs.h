@@ -1,0 +1,54 @@
+// Pieces of running tasks that idle workers and waiting hosts may take.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <exception>
+
+#include "runtime/task.h"
+#include "runtime/thread_annotations.h"
+
+namespace npu {
+
+class TileJobs {
+ public:
+  // Runs function(closure, i) for every i < tiles on this thread and on those that call help(); returns when all are done
+  // and rethrows the first exception. `published` is called once helpers can find the job.
+  template <class Published>
+  void run(int64_t tiles, TileFunction function, void* closure, const Published& published) {
+    Job job{tiles, function, closure};
+    const int place = publish(job);
+    if (place >= 0) published();
+    work_on(job);
+    if (place >= 0) withdraw(place);
+    if (job.error) std::rethrow_exception(job.error);
+  }
+
+  bool any() const noexcept { return jobs_.load(std::memory_order_relaxed) > 0; }
+  bool help();  // takes tiles of some job until it has none left; false = there was nothing to take
+
+ private:
+  struct Job {
+    int64_t tiles;
+    TileFunction function;
+    void* closure;
+    std::atomic<int64_t> next{0};
+    std::atomic<bool> failed{false};
+    std::exception_ptr error{};
+  };
+  // A helper pins a place before it reads the job there, and the owner leaves only when nobody pins it.
+  struct alignas(64) Place {
+    std::atomic<Job*> job{nullptr};
+    std::atomic<int> pins{0};
+  };
+
+  int publish(Job& job);  // -1 = every place is taken
+  void withdraw(int place);
+  static bool work_on(Job& job);
+
+  std::array<Place, 8> places_;
+  std::atomic<int> jobs_{0};
+};
+
+}  // namespace npu

@@ -1,0 +1,90 @@
+#include "runtime/event.h"
+
+#include "runtime/context.h"
+#include "runtime/observer.h"
+
+namespace npu {
+namespace {
+std::atomic<uint64_t> g_next_event_id{1};
+constexpr int64_t kPending = -1;
+}  // namespace
+
+// When the recorded work was done. Shared by the event and the driver, which may still have to fill it in after the event
+// was recorded again or destroyed.
+struct Event::Timestamp final : Completion {
+  std::atomic<int64_t> time_ns{kPending};
+  std::shared_ptr<Timestamp> self;  // keeps it alive until the driver has called
+
+  void on_complete(int64_t now_ns) noexcept override {
+    const std::shared_ptr<Timestamp> alive = std::move(self);
+    time_ns.store(now_ns, std::memory_order_release);
+  }
+};
+
+Event::Event(bool timing)
+    : timing_(timing),
+      id_(g_next_event_id.fetch_add(1, std::memory_order_relaxed)),
+      timestamp_(timing ? std::make_shared<Timestamp>() : nullptr) {}
+
+Event::~Event() = default;
+
+void Event::record(Stream& stream) {
+  Queue& queue = stream.queue();
+  MutexLock lock(mutex_);
+  point_ = {&queue, queue.submitted(), stream.id(), &stream.context()};
+  observe([&](Observer& observer) { observer.on_record(stream.device(), point_.stream, id_, point_.number); });
+  if (!timing_) return;
+  // The timestamp of a completed record is free for this one; one that the driver still holds is not.
+  if (timestamp_.use_count() > 1) timestamp_ = std::make_shared<Timestamp>();
+  timestamp_->time_ns.store(kPending, std::memory_order_relaxed);
+  timestamp_->self = timestamp_;
+  stream.context().driver().notify(queue, point_.number, *timestamp_);
+}
+
+Event::Point Event::point() const {
+  MutexLock lock(mutex_);
+  return point_;
+}
+
+Context* Event::context() const { return point().context; }
+
+bool Event::query() const {
+  const Point recorded = point();
+  return recorded.queue == nullptr || recorded.queue->completed() >= recorded.number;
+}
+
+void Event::synchronize() {
+  const Point recorded = point();
+  if (recorded.queue == nullptr) return;
+  recorded.context->driver().wait(*recorded.queue, recorded.number, Driver::kForever);
+  recorded.context->throw_pending_error();
+}
+
+double Event::elapsed_ms(const Event& start) const {
+  std::shared_ptr<Timestamp> first, last;
+  Context* first_context;
+  {
+    MutexLock lock(start.mutex_);
+    first = start.timestamp_;
+    first_context = start.point_.context;
+  }
+  Context* last_context;
+  {
+    MutexLock lock(mutex_);
+    last = timestamp_;
+    last_context = point_.context;
+  }
+  NPU_CHECK(timing_ && start.timing_, kInvalidArgument,
+            "elapsed time needs two events with timing: create both with enable_timing=True");
+  NPU_CHECK(first_context != nullptr && last_context != nullptr, kInvalidArgument,
+            "elapsed time needs two recorded events: call record() on both");
+  NPU_CHECK(first_context == last_context, kInvalidArgument, "elapsed time needs two events of one device, not of npu:",
+            first_context->device(), " and npu:", last_context->device());
+  const int64_t begin = first->time_ns.load(std::memory_order_acquire);
+  const int64_t end = last->time_ns.load(std::memory_order_acquire);
+  NPU_CHECK(begin != kPending && end != kPending, kInvalidArgument,
+            "elapsed time needs completed events: synchronize the later one first");
+  return static_cast<double>(end - begin) * 1e-6;
+}
+
+}  // namespace npu
