@@ -12,16 +12,16 @@
 #include <vector>
 
 #include "runtime/export.h"
+#include "runtime/log.h"
 
 namespace npu {
 
-enum class LogLevel : uint8_t { kError, kWarning, kInfo, kDebug };
 enum class FallbackMode : uint8_t { kAllow, kWarn, kError };
 
 // The simulated device (NPU_SIM_*).
 struct SimOptions {
   int devices = 2;
-  size_t memory_bytes = 0;   // capacity of one device; 0 = a quarter of the machine's (or cgroup's) memory
+  size_t memory_bytes = 0;   // capacity of one device; 0 = default_device_memory() in machine_memory.h
   size_t window_bytes = 0;   // address window of one device; 0 = 4 x capacity, at most 256 GiB
   int workers = 0;           // worker threads of the whole process; 0 = one for each core
   int cube_cores = 8;        // engine capacities of one device
@@ -50,6 +50,8 @@ struct Config {
 using Environment = std::function<std::optional<std::string>(const char* name)>;
 
 NPU_API Config read_config(const Environment& environment);  // pure; throws kInvalidArgument
+// For each name that begins with NPU_ and is not a setting: a warning that names the nearest one.
+NPU_API std::vector<std::string> unknown_variables(const std::vector<std::string>& names);
 NPU_API const Config& config();                              // of this process, read at the first call
 
 }  // namespace npu
