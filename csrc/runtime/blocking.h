@@ -11,10 +11,11 @@
 namespace npu {
 
 struct BlockingHooks {
-  void* (*enter)();            // before blocking; the result is handed to leave
-  void (*leave)(void* state);  // after blocking, also when poll threw
-  void (*poll)();              // every 50 ms while blocked; may throw to end the wait
+  void* (*enter)() = nullptr;            // before blocking; the result is handed to leave
+  void (*leave)(void* state) = nullptr;  // after blocking, also when poll threw
+  void (*poll)() = nullptr;              // every 50 ms while blocked; may throw to end the wait
 };
+// For waits that begin later; a wait keeps the hooks it began with.
 NPU_API void set_blocking_hooks(const BlockingHooks& hooks);
 
 // Scope of one host wait that could not be answered at once.
@@ -27,6 +28,7 @@ class NPU_API HostWait {
   void poll() const;  // throws what the hook throws
 
  private:
+  const BlockingHooks* const hooks_;
   void* state_ = nullptr;
 };
 
