@@ -2,20 +2,14 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 
 #include "kernels/random_types.h"
+#include "kernels/tile.h"
 
 namespace npu::kernels {
 namespace {
 
-constexpr int64_t kTile = 1 << 15;  // elements; a multiple of the numbers in a block, whatever their width
-
-template <class Body>
-void for_each_tile(const TaskContext& context, int64_t numel, const Body& body) {
-  context.parallel_for((numel + kTile - 1) / kTile,
-                       [&](int64_t tile) { body(tile * kTile, std::min(numel, (tile + 1) * kTile)); });
-}
+constexpr size_t kElementBytes = 8;  // sets the tile; the work of an element, not its size, matters
 
 // One uniform number of [0, 1) with as many digits as T has; `bits` are random.
 template <class T, class Bits>
@@ -123,7 +117,9 @@ bool is_whole(Distribution distribution) { return distribution >= Distribution::
 void run_fill(const TaskContext& context, const void* arguments) {
   const auto& fill = *static_cast<const RandomFill*>(arguments);
   void* out = context.translate(fill.out);
-  for_each_tile(context, fill.numel, [&](int64_t begin, int64_t end) {
+  // Tiles begin at a multiple of the numbers in a block, whatever their width.
+  for_each_tile(context, fill.numel, kElementBytes, [&](int64_t begin, int64_t count) {
+    const int64_t end = begin + count;
     if (is_whole(fill.distribution))
       with_type(fill.dtype, [&](auto type) { fill_whole(fill, static_cast<decltype(type)*>(out), begin, end); });
     else

@@ -1,21 +1,17 @@
 // Random kernels whose result depends on an input: dropout, samplers with a parameter per element, permutations.
 #include <algorithm>
-#include <numeric>
+#include <limits>
 
 #include "kernels/random.h"
 #include "kernels/random_types.h"
+#include "kernels/tile.h"
 
 namespace npu::kernels {
 namespace {
 
-constexpr int64_t kTile = 1 << 13;  // elements; samplers are slow
+constexpr size_t kDropoutBytes = 8;   // of an element; set the tiles by the work that an element is
+constexpr size_t kSampleBytes = 128;
 constexpr uint32_t kSlow = UINT32_MAX;
-
-template <class Body>
-void for_each_tile(const TaskContext& context, int64_t numel, const Body& body) {
-  context.parallel_for((numel + kTile - 1) / kTile,
-                       [&](int64_t tile) { body(tile * kTile, std::min(numel, (tile + 1) * kTile)); });
-}
 
 void run_dropout(const TaskContext& context, const void* arguments) {
   const auto& dropout = *static_cast<const Dropout*>(arguments);
@@ -27,7 +23,8 @@ void run_dropout(const TaskContext& context, const void* arguments) {
     T* out = static_cast<T*>(context.translate(dropout.out));
     const T* in = static_cast<const T*>(context.translate(dropout.in));
     const auto scale = static_cast<ComputeType<T>>(dropout.p < 1 ? 1 / (1 - dropout.p) : 0);
-    for_each_tile(context, dropout.numel, [&](int64_t begin, int64_t end) {
+    for_each_tile(context, dropout.numel, kDropoutBytes, [&](int64_t begin, int64_t count) {
+      const int64_t end = begin + count;
       for (int64_t i = begin; i < end; i += 4) {
         const PhiloxBlock block = philox(dropout.state, static_cast<uint64_t>(i / 4));
         for (int64_t k = i; k < std::min(i + 4, end); ++k) {
@@ -154,8 +151,8 @@ void run_sample(const TaskContext& context, const void* arguments) {
     T* out = static_cast<T*>(context.translate(task.out));
     const T* a = static_cast<const T*>(context.translate(task.a));
     const T* b = static_cast<const T*>(context.translate(task.b));
-    for_each_tile(context, task.numel, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
+    for_each_tile(context, task.numel, kSampleBytes, [&](int64_t begin, int64_t count) {
+      for (int64_t i = begin; i < begin + count; ++i) {
         Draws draws(task.state, static_cast<uint64_t>(i));
         const double x = sample(task.sampler, load(a[i]), b != nullptr ? load(b[i]) : 0, draws);
         // A gamma sample may be too small for the type; zero has no logarithm.
