@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^">]+)[">]', re.MULTILINE)
-NO_FUNCTION = re.compile(r"\s*(template\s*<.*>\s*)?(namespace|class|struct|enum|union|extern)\b")
+NO_FUNCTION = re.compile(r"\s*(\{|(template\s*<.*>\s*)?(namespace|class|struct|enum|union|extern)\b)")
 TORCH = re.compile(r"^(torch|c10|caffe2|ATen|pybind11)/|^Python\.h$")
 PYTHON = re.compile(r"^(torch/csrc/(utils/pybind|Exceptions|THP|autograd/python_)|pybind11/)|^Python\.h$")
 
