@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -52,8 +53,8 @@ struct Setting {
   size_t bytes(size_t least, size_t most) const {
     const auto [number, rest] = leading_number();
     static constexpr std::string_view kSuffixes = "KMGT";
-    const size_t suffix = rest.size() == 1 ? kSuffixes.find(static_cast<char>(std::toupper(rest[0]))) : rest.size();
-    const double unit = rest.empty() ? 1 : suffix < kSuffixes.size() ? std::exp2(10.0 * (suffix + 1)) : NAN;
+    const size_t power = rest.size() == 1 ? kSuffixes.find(static_cast<char>(std::toupper(rest[0]))) : kSuffixes.npos;
+    const double unit = rest.empty() ? 1 : power == kSuffixes.npos ? NAN : std::exp2(10.0 * (power + 1));
     const double bytes = number * unit;
     if (!(bytes >= static_cast<double>(least) && bytes <= static_cast<double>(most)))
       refuse(detail::concat("a size from ", least >> 20, "M to ", most >> 40, "T, such as 512M or 1.5G"));
