@@ -1,0 +1,193 @@
+#include <ATen/core/TensorBody.h>
+#include <c10/core/DeviceType.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "aten/bridge/errors.h"
+#include "aten/bridge/stream.h"
+#include "aten/ops/arguments.h"
+#include "aten/ops/environment.h"
+
+namespace npu::aten {
+namespace {
+
+constexpr size_t round_up(size_t bytes) { return (bytes + 7) & ~size_t{7}; }
+
+// Rough costs, for deciding where a task runs and how many threads it may use; they depend on shapes alone.
+constexpr int64_t kParallelElements = 65536;      // below, one core finishes before a team has started
+constexpr double kParallelCubeOperations = 4e6;
+
+double cube_operations(int64_t elements) {
+  const double n = static_cast<double>(elements);
+  return n * std::sqrt(n);  // exact for square matrices up to a constant
+}
+
+uint32_t estimate_ns(const TaskInfo& info, int64_t elements) {
+  constexpr double fixed_ns = 1500;
+  const double ns = info.engines & kCubeEngine ? cube_operations(elements) / 32 : static_cast<double>(elements);
+  return static_cast<uint32_t>(std::min(fixed_ns + ns, 4e9));
+}
+
+uint32_t thread_width(const TaskInfo& info, int64_t elements) {
+  const bool large = info.engines & kCubeEngine ? cube_operations(elements) >= kParallelCubeOperations
+                                                : elements >= kParallelElements;
+  return large ? static_cast<uint32_t>(library_threads()) : 1;
+}
+
+uint8_t lazy_bits(const at::Tensor& tensor) {
+  return static_cast<uint8_t>((tensor.is_conj() ? Record::kConjugate : 0) | (tensor.is_neg() ? Record::kNegative : 0));
+}
+
+}  // namespace
+
+ArgumentWriter::ArgumentWriter(const ArgumentName* names, HostTensors host_tensors)
+    : names_(names), host_tensors_(host_tensors) {}
+
+void* ArgumentWriter::write_record(Record record, size_t payload_bytes) {
+  const size_t bytes = sizeof(Record) + round_up(payload_bytes);
+  if (size_ + bytes > capacity_) grow(size_ + bytes);
+  record.bytes = static_cast<uint32_t>(bytes);
+  std::byte* at = data_ + size_;
+  std::memcpy(at, &record, sizeof(record));
+  size_ += bytes;
+  if (!in_list_) ++argument_;
+  return at + sizeof(Record);
+}
+
+void ArgumentWriter::grow(size_t bytes) {
+  capacity_ = std::max(bytes, 2 * capacity_);
+  auto larger = std::make_unique<std::byte[]>(capacity_);
+  std::memcpy(larger.get(), data_, size_);
+  heap_ = std::move(larger);
+  data_ = heap_.get();
+}
+
+void ArgumentWriter::write_value(const void* value, size_t bytes) {
+  uint64_t padded = 0;
+  std::memcpy(&padded, value, bytes);
+  std::memcpy(write_record({.kind = Record::Kind::kValue}, sizeof(padded)), &padded, sizeof(padded));
+}
+
+void ArgumentWriter::write_list(const void* data, size_t count, size_t item_bytes) {
+  auto* payload =
+      static_cast<std::byte*>(write_record({.kind = Record::Kind::kList}, sizeof(int64_t) + count * item_bytes));
+  const auto length = static_cast<int64_t>(count);
+  std::memcpy(payload, &length, sizeof(length));
+  if (count != 0) std::memcpy(payload + sizeof(length), data, count * item_bytes);
+}
+
+void ArgumentWriter::write(const at::Scalar& scalar) {
+  const at::ScalarType type = scalar.type();
+  void* payload = write_record({.kind = Record::Kind::kScalar, .dtype = static_cast<int8_t>(type)},
+                               type == at::kComplexDouble ? 16 : 8);
+  if (type == at::kComplexDouble) {
+    const auto value = scalar.toComplexDouble();
+    std::memcpy(payload, &value, sizeof(value));
+  } else if (type == at::kDouble) {
+    const double value = scalar.toDouble();
+    std::memcpy(payload, &value, sizeof(value));
+  } else if (type == at::kUInt64) {
+    const uint64_t value = scalar.toUInt64();
+    std::memcpy(payload, &value, sizeof(value));
+  } else {
+    const int64_t value = scalar.toLong();  // bool included
+    std::memcpy(payload, &value, sizeof(value));
+  }
+}
+
+void ArgumentWriter::write(at::ArrayRef<at::Scalar> scalars) {
+  const auto count = static_cast<int64_t>(scalars.size());
+  std::memcpy(write_record({.kind = Record::Kind::kTensorList}, sizeof(count)), &count, sizeof(count));
+  in_list_ = true;
+  for (const at::Scalar& scalar : scalars) write(scalar);
+  in_list_ = false;
+}
+
+void ArgumentWriter::write(at::TensorList tensors) { write(at::ITensorListRef(tensors)); }
+
+void ArgumentWriter::write(const at::ITensorListRef& tensors) {
+  const auto count = static_cast<int64_t>(tensors.size());
+  std::memcpy(write_record({.kind = Record::Kind::kTensorList}, sizeof(count)), &count, sizeof(count));
+  in_list_ = true;
+  for (const at::Tensor& tensor : tensors) write(tensor);
+  in_list_ = false;
+}
+
+void ArgumentWriter::write(const at::IOptTensorListRef& tensors) {
+  const auto count = static_cast<int64_t>(tensors.size());
+  std::memcpy(write_record({.kind = Record::Kind::kTensorList}, sizeof(count)), &count, sizeof(count));
+  in_list_ = true;
+  for (const at::OptionalTensorRef tensor : tensors) write(tensor);
+  in_list_ = false;
+}
+
+void ArgumentWriter::write(const at::Tensor& tensor) {
+  if (!tensor.defined()) return write_none();
+  if (!in_list_) seen_.emplace_back(tensor.unsafeGetTensorImpl(), argument_);
+  if (tensor.device().is_privateuseone()) return write_device_tensor(tensor);
+  const bool is_value = tensor.device().is_cpu() && (tensor.dim() == 0 || host_tensors_ == HostTensors::kCopyValue);
+  if (!is_value) return check_device(tensor);
+  write_host_tensor(tensor);
+}
+
+void ArgumentWriter::write_output(const at::Tensor& tensor) {
+  const auto same = std::find_if(seen_.begin(), seen_.end(),
+                                 [&](const auto& entry) { return entry.first == tensor.unsafeGetTensorImpl(); });
+  if (same == seen_.end()) return write(tensor);
+  const int64_t argument = same->second;
+  std::memcpy(write_record({.kind = Record::Kind::kSame}, sizeof(argument)), &argument, sizeof(argument));
+}
+
+void ArgumentWriter::check_device(const at::Tensor& tensor) {
+  if (tensor.device().is_privateuseone() && device_ < 0) device_ = tensor.device().index();
+  TORCH_CHECK(tensor.device().is_privateuseone() && tensor.device().index() == device_,
+              "Expected all tensors to be on the same device, but found at least two devices, ",
+              c10::Device(c10::kPrivateUse1, device_), " and ", tensor.device(), "! (checking argument ",
+              names_[argument_].name, ")");
+}
+
+void ArgumentWriter::write_device_tensor(const at::Tensor& tensor) {
+  check_device(tensor);
+  TORCH_CHECK(tensor.layout() == at::kStrided, names_[argument_].name, " has layout ", tensor.layout(),
+              "; npu kernels take strided tensors");
+  const size_t rank = tensor.sizes().size();
+  const bool contiguous = tensor.is_contiguous();
+  const Record record{.kind = Record::Kind::kTensor,
+                      .dtype = static_cast<int8_t>(tensor.scalar_type()),
+                      .rank = static_cast<uint8_t>(rank),
+                      .flags = static_cast<uint8_t>(lazy_bits(tensor) | (contiguous ? Record::kContiguous : 0))};
+  auto* payload = static_cast<int64_t*>(write_record(record, sizeof(void*) + (contiguous ? 1 : 2) * rank * 8));
+  const void* address = tensor.unsafeGetTensorImpl()->data();
+  std::memcpy(payload, &address, sizeof(address));
+  std::copy(tensor.sizes().begin(), tensor.sizes().end(), payload + 1);
+  if (!contiguous) std::copy(tensor.strides().begin(), tensor.strides().end(), payload + 1 + rank);
+  elements_ += tensor.numel();
+}
+
+void ArgumentWriter::write_host_tensor(const at::Tensor& tensor) {
+  const bool wrapped = tensor.unsafeGetTensorImpl()->is_wrapped_number();
+  const at::Tensor value = tensor.is_contiguous() && lazy_bits(tensor) == 0
+                               ? tensor
+                               : tensor.resolve_conj().resolve_neg().contiguous();
+  const size_t rank = value.sizes().size();
+  const size_t bytes = value.nbytes();
+  const Record record{.kind = Record::Kind::kHostTensor,
+                      .dtype = static_cast<int8_t>(value.scalar_type()),
+                      .rank = static_cast<uint8_t>(rank),
+                      .flags = static_cast<uint8_t>(Record::kContiguous | (wrapped ? Record::kWrappedNumber : 0))};
+  auto* payload = static_cast<int64_t*>(write_record(record, rank * 8 + bytes));
+  std::copy(value.sizes().begin(), value.sizes().end(), payload);
+  if (bytes != 0) std::memcpy(payload + rank, value.const_data_ptr(), bytes);
+}
+
+void ArgumentWriter::launch(const TaskInfo& info) {
+  TORCH_INTERNAL_ASSERT(device_ >= 0, info.name, " was launched without an npu tensor");
+  const BlockHeader header{names_, static_cast<uint32_t>(size_), thread_width(info, elements_)};
+  std::memcpy(data_, &header, sizeof(header));
+  translate_errors(
+      [&] { current_stream(device_).launch_bytes({info, data_, size_, estimate_ns(info, elements_)}); });
+}
+
+}  // namespace npu::aten

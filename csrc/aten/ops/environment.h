@@ -1,0 +1,27 @@
+// What PyTorch's per-thread state is while a task runs, and how many OpenMP threads a task may use.
+//
+// Tasks flagged kUsesEnvironment see no grad mode, no autograd, autocast, functorch or Python dispatch key and no profiler
+// callback, whoever executes them: a worker, a waiting host thread, or the submitting thread itself. Library code may
+// differ in its last bits from one OpenMP width to another, so the width comes with the task and depends on its shapes.
+#pragma once
+
+namespace npu::aten {
+
+// OpenMP threads of large tasks: as many as PyTorch would use on its own, fixed when the library is loaded.
+int library_threads() noexcept;
+
+// OpenMP and MKL width of the calling thread for a scope.
+class ThreadWidth {
+ public:
+  explicit ThreadWidth(int threads) noexcept;
+  ~ThreadWidth();
+  ThreadWidth(const ThreadWidth&) = delete;
+  ThreadWidth& operator=(const ThreadWidth&) = delete;
+
+ private:
+  int previous_;
+  int previous_mkl_ = 0;
+  bool changed_;
+};
+
+}  // namespace npu::aten

@@ -1,0 +1,100 @@
+"""Reads csrc/aten/ops/npu_functions.yaml and holds it against PyTorch's operator list."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+from torchgen.model import NativeFunction, NativeFunctionsGroup
+
+from gen.schema import Schemas
+
+ROUTES = ("view", "kernel", "iterator", "library", "native", "synchronous", "composite", "fallback")
+ENGINES = {"vector": "kVectorEngine", "cube": "kCubeEngine", "mixed": "kMixedEngine", "rng": "kRngEngine"}
+COLUMNS = {
+    "func", "route", "engine", "stub", "dtypes", "output", "kernel", "call", "shape", "host_tensors", "file", "why",
+    "variants",
+}  # fmt: skip
+
+
+@dataclass
+class Row:
+    """One line of the table, with the operators it covers."""
+
+    func: str
+    route: list[str]
+    engine: str = "vector"
+    stub: str | None = None  # CPU stub of the iterator route, with its arguments: "add_stub(alpha)"
+    dtypes: str = "all"  # of the iterator route: all or floating
+    output: str = "same"  # dtype of the stub's output: same as the inputs, or bool
+    kernel: str | None = None  # function of kernel_route.h
+    call: str | None = None  # what the task calls; default at::cpu::<op>_outf
+    shape: str | None = None  # function of shape_rules.h that allocates the outputs
+    host_tensors: bool = False  # CPU tensors with dimensions are welcome; their values are copied
+    file: str | None = None  # where a hand-written registration is
+    why: str | None = None
+    variants: list[str] | None = None  # forms to register; default all
+    functions: list[NativeFunction] = field(default_factory=list)
+    group: NativeFunctionsGroup | None = None
+
+    @property
+    def stub_name(self) -> str:
+        return (self.stub or "").partition("(")[0]
+
+    @property
+    def stub_arguments(self) -> str:
+        return (self.stub or "").partition("(")[2][:-1]
+
+    @property
+    def structured(self) -> bool:
+        return self.group is not None and self.group.structured
+
+
+def load(path: Path, schemas: Schemas) -> list[Row]:
+    rows = []
+    seen: dict[str, str] = {}
+    for entry in yaml.safe_load(path.read_text()):
+        row = make_row(entry, schemas)
+        for function in row.functions:
+            name = str(function.func.name)
+            if name in seen:
+                raise ValueError(f"{path.name}: {name} is covered by the rows {seen[name]} and {row.func}")
+            seen[name] = row.func
+        rows.append(row)
+    return rows
+
+
+def make_row(entry: dict[str, Any], schemas: Schemas) -> Row:
+    name = entry.get("func", "<a row without func>")
+    unknown = set(entry) - COLUMNS
+    if unknown:
+        raise ValueError(f"{name}: unknown columns {sorted(unknown)}; known are {sorted(COLUMNS)}")
+    if name not in schemas.functions:
+        raise ValueError(f"{name} is not an operator of this PyTorch")
+    entry = dict(entry)
+    route = entry.pop("route")
+    row = Row(route=[route] if isinstance(route, str) else list(route), **entry)
+    for part in row.route:
+        if part not in ROUTES:
+            raise ValueError(f"{name}: unknown route {part}; known are {', '.join(ROUTES)}")
+    if row.engine not in ENGINES:
+        raise ValueError(f"{name}: unknown engine {row.engine}; known are {', '.join(ENGINES)}")
+    if "synchronous" in row.route and not row.why:
+        raise ValueError(f"{name}: a synchronous operator says why it must wait")
+    attach_functions(row, schemas)
+    return row
+
+
+def attach_functions(row: Row, schemas: Schemas) -> None:
+    """A row names a group by its functional form and covers all its forms, unless `variants` lists some."""
+    function = schemas.functions[row.func]
+    group = schemas.groups.get(row.func)
+    if group is not None and group.structured:
+        row.group = group
+        row.functions = list(group.functions())
+        return
+    row.functions = [function]
+    for name in row.variants or []:
+        if name not in schemas.functions:
+            raise ValueError(f"{row.func}: {name} is not an operator of this PyTorch")
+        row.functions.append(schemas.functions[name])
