@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "kernels/dtype.h"
+#include "runtime/export.h"
 
 namespace npu::kernels {
 
@@ -33,11 +34,11 @@ struct PointwiseLoops {
   void (*fill)(void* out, const void* pattern16, int64_t bytes, bool streaming);  // out is aligned to its elements
   void (*copy_streaming)(void* out, const void* from, int64_t bytes);
 };
-extern const PointwiseLoops kGenericLoops;
+NPU_API extern const PointwiseLoops kGenericLoops;
 #if defined(__x86_64__)
-extern const PointwiseLoops kAvx2Loops;
-extern const PointwiseLoops kAvx512Loops;
+NPU_API extern const PointwiseLoops kAvx2Loops;
+NPU_API extern const PointwiseLoops kAvx512Loops;
 #endif
-const PointwiseLoops& loops();  // the best that this processor runs
+NPU_API const PointwiseLoops& loops();  // the best that this processor runs
 
 }  // namespace npu::kernels
