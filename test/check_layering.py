@@ -85,8 +85,8 @@ def ours(tree: Tree, path: str) -> bool:
 
 
 def beside(tree: Tree, name: str, path: str) -> bool:
-    """Tests may include a helper of their own folder by its bare name."""
-    return name.startswith("test/") and (Path(name).parent / path).as_posix() in tree.cpp
+    """Tests and the binding, which nobody includes, may name a file of their own folder alone."""
+    return name.startswith(("test/", "torch_npu_lite/csrc/")) and (Path(name).parent / path).as_posix() in tree.cpp
 
 
 def check_headers(tree: Tree) -> Iterator[str]:
@@ -122,7 +122,7 @@ def functions(text: str) -> Iterator[tuple[int, int]]:
         if number <= end or not line.endswith("{"):
             continue
         first = number
-        while first and not re.search(r"([;{}:]|},|^|^#.*|^\s*//.*)$", lines[first - 1]):
+        while first and not re.search(r"([;{}:]|^|^ *[{}\[].*},|^#.*|^ *//.*)$", lines[first - 1]):
             first -= 1
         head = " ".join(lines[first : number + 1])
         if "(" not in head or head.endswith("= {") or NO_FUNCTION.match(head):
