@@ -10,6 +10,7 @@
 #include "runtime/clock.h"
 #include "runtime/config.h"
 #include "runtime/driver/registry.h"
+#include "runtime/fault_report.h"
 #include "runtime/log.h"
 #include "runtime/status.h"
 #include "runtime/thread_annotations.h"
@@ -54,6 +55,7 @@ Runtime& runtime() {
   if (g_runtime.load(std::memory_order_relaxed) == nullptr) {
     static const int at_fork = pthread_atfork(nullptr, nullptr, mark_forked_child);
     NPU_CHECK(at_fork == 0, kLimit, "pthread_atfork failed with error ", at_fork, ": out of memory?");
+    if (config().fault_report) install_fault_report();
     auto runtime = std::make_unique<Runtime>();
     runtime->driver = make_driver(config());
     g_runtime.store(runtime.release(), std::memory_order_release);

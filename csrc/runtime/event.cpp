@@ -1,5 +1,6 @@
 #include "runtime/event.h"
 
+#include "runtime/clock.h"
 #include "runtime/context.h"
 #include "runtime/observer.h"
 
@@ -60,30 +61,26 @@ void Event::synchronize() {
   recorded.context->throw_pending_error();
 }
 
-double Event::elapsed_ms(const Event& start) const {
-  std::shared_ptr<Timestamp> first, last;
-  Context* first_context;
-  {
-    MutexLock lock(start.mutex_);
-    first = start.timestamp_;
-    first_context = start.point_.context;
-  }
-  Context* last_context;
-  {
-    MutexLock lock(mutex_);
-    last = timestamp_;
-    last_context = point_.context;
-  }
-  NPU_CHECK(timing_ && start.timing_, kInvalidArgument,
-            "elapsed time needs two events with timing: create both with enable_timing=True");
-  NPU_CHECK(first_context != nullptr && last_context != nullptr, kInvalidArgument,
-            "elapsed time needs two recorded events: call record() on both");
-  NPU_CHECK(first_context == last_context, kInvalidArgument, "elapsed time needs two events of one device, not of npu:",
-            first_context->device(), " and npu:", last_context->device());
-  const int64_t begin = first->time_ns.load(std::memory_order_acquire);
-  const int64_t end = last->time_ns.load(std::memory_order_acquire);
-  NPU_CHECK(begin != kPending && end != kPending, kInvalidArgument,
+int64_t Event::completion_ns() const {
+  MutexLock lock(mutex_);
+  NPU_CHECK(timing_, kInvalidArgument, "elapsed time needs events with timing: create both with enable_timing=True");
+  NPU_CHECK(point_.queue != nullptr, kInvalidArgument, "elapsed time needs recorded events: call record() on both");
+  NPU_CHECK(point_.queue->completed() >= point_.number, kInvalidArgument,
             "elapsed time needs completed events: synchronize the later one first");
+  // The counter moves just before the driver calls on_complete. Whoever gets there first sets the time.
+  Driver& driver = point_.context->driver();
+  if (timestamp_->time_ns.load(std::memory_order_acquire) == kPending && driver.cancel(*point_.queue, *timestamp_))
+    timestamp_->on_complete(Clock::host().now_ns());
+  return timestamp_->time_ns.load(std::memory_order_acquire);
+}
+
+double Event::elapsed_ms(const Event& start) const {
+  const int64_t begin = start.completion_ns();
+  const int64_t end = completion_ns();
+  const Context* first = start.context();
+  const Context* last = context();
+  NPU_CHECK(first == last, kInvalidArgument, "elapsed time needs two events of one device, not of npu:", first->device(),
+            " and npu:", last->device());
   return static_cast<double>(end - begin) * 1e-6;
 }
 

@@ -42,6 +42,7 @@ class NPU_API Event {
 
  private:
   struct Timestamp;
+  int64_t completion_ns() const;  // throws kInvalidArgument unless timed, recorded and complete
 
   const bool timing_;
   const uint64_t id_;

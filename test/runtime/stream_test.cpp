@@ -153,7 +153,7 @@ TEST(StreamTest, HostFunctionsRunInOrderOnTheirOwnThread) {
   struct Seen {
     DeviceInt* value;
     int64_t at_call = -1;
-    std::thread::id thread;
+    std::thread::id thread{};
   } seen{&value};
   stream.launch(kStore, StoreArguments{value.address(), 3});
   stream.launch_host_function(

@@ -7,6 +7,7 @@
 #include "runtime/blocking.h"
 #include "runtime/driver/sim/engines.h"
 #include "runtime/driver/sim/spin.h"
+#include "runtime/fault_report.h"
 #include "runtime/log.h"
 #include "runtime/status.h"
 
@@ -20,6 +21,30 @@ constexpr int kPausesBetweenLooks = 8;
 
 // The task that this thread executes; tells a wait that would deadlock from one that may block.
 thread_local const TaskInfo* t_task = nullptr;
+
+// While it lives, this thread executes `task`. Task bodies nest: a host that helps may be inside a tile of another task.
+class ExecutingScope {
+ public:
+  ExecutingScope(const TaskInfo& task, const TaskContext& context)
+      : current_{context.device, context.stream, context.number, task.name},
+        outer_task_(std::exchange(t_task, &task)),
+        outer_current_(current_task()),
+        environment_((task.flags & kUsesEnvironment) != 0) {
+    set_current_task(&current_);
+  }
+  ~ExecutingScope() {
+    set_current_task(outer_current_);
+    t_task = outer_task_;
+  }
+  ExecutingScope(const ExecutingScope&) = delete;
+  ExecutingScope& operator=(const ExecutingScope&) = delete;
+
+ private:
+  const CurrentTask current_;
+  const TaskInfo* const outer_task_;
+  const CurrentTask* const outer_current_;
+  TaskEnvironmentScope environment_;
+};
 
 void pause_a_little() {
   for (int i = 0; i < kPausesBetweenLooks; ++i) cpu_pause();
@@ -176,15 +201,13 @@ void Executor::execute(SimQueue& queue, Slot& slot) {
     TaskEvent event{context.device, context.stream, context.number, &info, slot.arguments(), clock_.now_ns(),
                     slot.traceback};
     observe([&](Observer& observer) { observer.on_start(event); });
-    const TaskInfo* outer = std::exchange(t_task, &info);
     std::exception_ptr error;
     try {
-      TaskEnvironmentScope environment((info.flags & kUsesEnvironment) != 0);
+      ExecutingScope executing(info, context);
       info.run(context, slot.arguments());
     } catch (...) {  // whatever a task throws belongs to its stream
       error = std::current_exception();
     }
-    t_task = outer;
     const int64_t start = std::exchange(event.time_ns, clock_.now_ns());
     queue.engines().add_busy(info.engines, event.time_ns - start);
     if (error && queue.errors() != nullptr) queue.errors()->on_task_error(event, error);
@@ -346,24 +369,18 @@ const void* Executor::translate(const TaskContext&, const void* address) const {
   return address == nullptr ? nullptr : driver_.translate(address);
 }
 
-void Executor::run_tiles(const TaskContext&, int64_t tiles, TileFunction function, void* closure) {
+void Executor::run_tiles(const TaskContext& context, int64_t tiles, TileFunction function, void* closure) {
   struct Tile {
     TileFunction function;
     void* closure;
     const TaskInfo* task;
-  } tile{function, closure, t_task};
+    const TaskContext* context;
+  } tile{function, closure, t_task, &context};
   const TileFunction run_one = [](void* data, int64_t index) {
     const Tile& t = *static_cast<const Tile*>(data);
     if (t.task == t_task) return t.function(t.closure, index);
-    const TaskInfo* outer = std::exchange(t_task, t.task);  // a helper becomes part of the task
-    TaskEnvironmentScope environment((t.task->flags & kUsesEnvironment) != 0);
-    try {
-      t.function(t.closure, index);
-    } catch (...) {  // the owner rethrows it
-      t_task = outer;
-      throw;
-    }
-    t_task = outer;
+    ExecutingScope executing(*t.task, *t.context);  // a helper becomes part of the task
+    t.function(t.closure, index);
   };
   tile_jobs_.run(tiles, run_one, &tile, [this] { wake_worker(); });
 }
