@@ -20,8 +20,11 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   target_compile_options(npu_flags INTERFACE -Wthread-safety)
 endif()
 # Neither messages nor debug information may name a folder of the build machine.
-target_compile_options(npu_flags INTERFACE
-  "-ffile-prefix-map=${CMAKE_BINARY_DIR}/=" "-ffile-prefix-map=${CMAKE_SOURCE_DIR}/=")
+target_compile_options(npu_flags INTERFACE "-ffile-prefix-map=${CMAKE_SOURCE_DIR}/=")
+string(FIND "${CMAKE_BINARY_DIR}/" "${CMAKE_SOURCE_DIR}/" _inside)
+if(NOT _inside EQUAL 0)
+  target_compile_options(npu_flags INTERFACE "-ffile-prefix-map=${CMAKE_BINARY_DIR}/=")
+endif()
 
 if(NPU_SANITIZE)
   add_compile_options("-fsanitize=${NPU_SANITIZE}" -fno-omit-frame-pointer)
