@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <string>
 #include <thread>
 
 #include "test_device.h"
@@ -103,23 +104,25 @@ TEST(EnginesTest, AMixedTaskHoldsBothEngines) {
 }
 
 TEST(EnginesTest, ABusyStreamDoesNotStarveAnother) {
-  SimOptions options = one_of_each();
-  options.workers = 2;
-  TestDevice device(options);
+  reset_meters();
+  TestDevice device(one_of_each());
   Stream& busy = device.stream();
   Stream& other = device.stream();
   DeviceInt count(device.context, 0), seen(device.context, -1);
   static const TaskInfo add{.name = "test::add", .run = [](const TaskContext& context, const void* arguments) {
                               *context.translate(static_cast<const StoreArguments*>(arguments)->address) += 1;
                             }};
-  Gate gate(busy), other_gate(other);
-  for (int i = 0; i < 2000; ++i) busy.launch(add, StoreArguments{count.address(), 1});
+  busy.launch(kVectorHold, 0);
+  for (int i = 0; i < 1000; ++i) busy.launch(add, StoreArguments{count.address(), 1});
+  wait_until_running(g_vector, 1);
   other.launch(kCopyInt, CopyArguments{seen.address(), count.address()});
-  gate.open();
-  other_gate.open();
+  while (device.driver.describe_waits().find("waits for a free vector engine") == std::string::npos)
+    std::this_thread::yield();
+  g_vector.release = true;
   other.synchronize();
-  EXPECT_LT(seen.read(), 2000);
+  EXPECT_LT(seen.read(), 1000);
   busy.synchronize();
+  EXPECT_EQ(count.read(), 1000);
 }
 
 TEST(EnginesTest, UsageCountsTasksAndTime) {
