@@ -1,9 +1,9 @@
 // Stream-ordered caching allocator of one context.
 //
 // A block belongs to the stream it was allocated on. Freed there, it is reusable there at once, because later tasks of
-// that stream run after the ones that used it; another stream may take it only when the owner has completed every task
-// that was queued at the time of the free (one comparison of counters). record_stream() adds further streams that a block
-// must outlive.
+// that stream run after the ones that used it; another stream may take its memory, a whole segment at a time, only when the
+// owner has completed every task that was queued at the time of the free (one comparison of counters). record_stream() adds
+// further streams that a block must outlive.
 // Threads: any method from any thread. allocate() takes its stream's pool lock for a short time; free() pushes onto that
 // stream's lock-free stack, takes no lock, never enqueues and never blocks. No lock is held while waiting.
 // Sizes follow PyTorch: rounded to 512 bytes; blocks up to 1 MiB are cut from 2 MiB segments ("small pool"), larger ones
@@ -14,6 +14,7 @@
 #include <memory>
 
 #include "runtime/export.h"
+#include "runtime/memory/block.h"
 #include "runtime/memory/stats.h"
 #include "runtime/stream.h"
 
@@ -21,28 +22,26 @@ namespace npu {
 
 class Context;
 
-// One allocation. The caller keeps the pointer and hands it back; `address` is the device address.
-struct Block {
-  void* address = nullptr;
-  size_t bytes = 0;            // rounded
-  size_t requested_bytes = 0;
-  DeviceIndex device = 0;
-};
-
 class NPU_API CachingAllocator {
  public:
   // `deterministic` turns reuse across streams off.
   CachingAllocator(Context& context, bool deterministic);
-  ~CachingAllocator();
+  // The same without a context; drains the queues it knows. For tests.
+  CachingAllocator(Driver& driver, DeviceIndex device, DeviceIndex ordinal, bool deterministic);
+  ~CachingAllocator();  // gives all memory back; nothing may run on it any more
 
-  // Never null. On a full device: releases cached blocks, drains the device's streams (no lock and no GIL held), retries,
-  // then throws kOutOfMemory with requested, allocated, reserved, free and capacity; nothing leaks.
-  Block* allocate(size_t bytes, Stream& stream);
+  // Never null, zero bytes included. On a full device: releases cached blocks, drains the device's streams (no lock and no
+  // GIL held), retries, then throws kOutOfMemory with requested, allocated, reserved, free and capacity; nothing leaks.
+  Block* allocate(size_t bytes, Queue& queue, StreamId stream);
+  Block* allocate(size_t bytes, Stream& stream) { return allocate(bytes, stream.queue(), stream.id()); }
   void free(Block* block) noexcept;
-  void record_stream(Block* block, Stream& stream);
+  void record_stream(Block* block, Queue& queue);
+  void record_stream(Block* block, Stream& stream) { record_stream(block, stream.queue()); }
   Block* find(const void* address) const;    // the live block around an address; null = none. For reports, slow
 
-  void release_cached();                     // gives free segments back to the driver; waits for nothing
+  // Gives segments back to the driver that are free and whose streams have completed the tasks that used them; waits for
+  // nothing, so synchronise first to release all that is free.
+  void release_cached();
   void set_memory_fraction(double fraction); // of the device's capacity; kInvalidArgument outside (0, 1]
   double memory_fraction() const;
 

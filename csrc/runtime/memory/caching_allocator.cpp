@@ -1,0 +1,388 @@
+#include "runtime/memory/caching_allocator.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/context.h"
+#include "runtime/log.h"
+#include "runtime/memory/block_pool.h"
+#include "runtime/observer.h"
+#include "runtime/status.h"
+
+namespace npu {
+namespace {
+
+constexpr size_t kMiB = size_t{1} << 20;
+constexpr size_t kLargestSmallBlock = kMiB;
+constexpr size_t kSmallSegment = 2 * kMiB;
+constexpr size_t kSharedLargeSegment = 20 * kMiB;   // for blocks below kLargestSharedBlock
+constexpr size_t kLargestSharedBlock = 10 * kMiB;
+
+size_t round_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
+size_t block_bytes(size_t requested) { return std::max(kBlockUnit, round_up(requested, kBlockUnit)); }
+StatType kind_of_block(size_t bytes) {
+  return bytes <= kLargestSmallBlock ? StatType::kSmallPool : StatType::kLargePool;
+}
+
+size_t segment_bytes(size_t block) {
+  if (block <= kLargestSmallBlock) return kSmallSegment;
+  return block < kLargestSharedBlock ? kSharedLargeSegment : round_up(block, 2 * kMiB);
+}
+
+void change(StatArray<StatValue>& stat, StatType kind, int64_t amount) {
+  for (StatValue* value : {&stat[0], &stat[static_cast<size_t>(kind)]}) {
+    value->current += amount;
+    value->peak = std::max(value->peak, value->current);
+    (amount > 0 ? value->allocated : value->freed) += std::abs(amount);
+  }
+}
+
+std::string for_people(size_t bytes) {
+  const double mib = static_cast<double>(bytes) / static_cast<double>(kMiB);
+  char text[48];
+  std::snprintf(text, sizeof(text), mib >= 1024 ? "%.2f GiB" : "%.2f MiB", mib >= 1024 ? mib / 1024 : mib);
+  return text;
+}
+
+}  // namespace
+
+class CachingAllocator::Impl {
+ public:
+  Impl(Driver& driver, DeviceIndex device, DeviceIndex ordinal, Context* context, bool deterministic)
+      : driver_(driver), device_(device), ordinal_(ordinal), context_(context), deterministic_(deterministic) {}
+  ~Impl();
+
+  Block* allocate(size_t requested, Queue& queue, StreamId stream);
+  void free(CachedBlock& block) noexcept;
+  CachedBlock* find(const void* address);
+  void release_cached();
+  void set_memory_fraction(double fraction);
+  double memory_fraction() const { return fraction_.load(std::memory_order_relaxed); }
+  AllocatorStats stats();
+  void reset_peak_stats();
+  void reset_accumulated_stats();
+
+ private:
+  using Taken = BlockPool::Taken;
+  using EventCount = std::atomic<int64_t>;
+  static constexpr size_t kBuckets = 64;
+  struct PoolNode {
+    BlockPool pool;
+    PoolNode* next;
+  };
+
+  // Pools are found without a lock: they are only ever added, at the head of their bucket.
+  BlockPool& pool_of(Queue& queue);
+  BlockPool& add_pool(std::atomic<PoolNode*>& bucket, Queue& queue);
+  static BlockPool* find_pool(PoolNode* head, const Queue& queue);
+  template <class Visit>
+  void for_each_pool(const Visit& visit);
+
+  Taken take_cached(BlockPool& pool, const Request& request);
+  Taken take_from_finished_streams(BlockPool& pool, const Request& request);
+  Taken grow(BlockPool& pool, const Request& request);
+  Taken make_room(BlockPool& pool, const Request& request);
+  void drain_streams();
+  void give_back(const std::vector<Segment>& segments);
+  [[noreturn]] void throw_out_of_memory(size_t requested);
+
+  struct Sums {
+    Amounts current{}, increases{};
+  };
+  Sums count_pools() REQUIRES(stats_mutex_);  // raises the peaks as well
+  void deal_allowances(const Amounts& current, const BlockPool* risen) REQUIRES(stats_mutex_);
+  void note_peak(const BlockPool& risen);
+
+  Driver& driver_;
+  const DeviceIndex device_;
+  const DeviceIndex ordinal_;
+  Context* const context_;  // null in tests
+  const bool deterministic_;
+  std::array<std::atomic<PoolNode*>, kBuckets> buckets_{};
+  EventCount alloc_retries_{0}, ooms_{0}, sync_all_streams_{0}, device_allocs_{0}, device_frees_{0};
+  std::atomic<double> fraction_{1.0};
+  Mutex growth_mutex_;  // "fits the fraction" and "is reserved" are one step
+  StatArray<StatValue> segments_ GUARDED_BY(growth_mutex_);
+  StatArray<StatValue> reserved_bytes_ GUARDED_BY(growth_mutex_);
+  Mutex stats_mutex_;   // pools are added, summed up and given allowances; taken before the pools' own
+  Amounts peaks_ GUARDED_BY(stats_mutex_){};
+  Sums hidden_ GUARDED_BY(stats_mutex_);  // as of the latest reset of accumulated values
+};
+
+CachingAllocator::Impl::~Impl() {
+  for_each_pool([this](BlockPool& pool) {
+    for (const Segment& segment : pool.segments()) driver_.free(ordinal_, segment.base);
+  });
+  for (std::atomic<PoolNode*>& bucket : buckets_)
+    for (PoolNode* node = bucket.load(); node != nullptr;) delete std::exchange(node, node->next);
+}
+
+Block* CachingAllocator::Impl::allocate(size_t requested, Queue& queue, StreamId stream) {
+  if (context_ != nullptr) context_->check_usable();
+  if (requested > SIZE_MAX / 2) throw_out_of_memory(requested);
+  const size_t bytes = block_bytes(requested);
+  const Request request{bytes, requested, kind_of_block(bytes), stream};
+  BlockPool& pool = pool_of(queue);
+  Taken taken = take_cached(pool, request);
+  if (taken.block == nullptr) [[unlikely]] taken = grow(pool, request);
+  if (taken.block == nullptr) [[unlikely]] taken = make_room(pool, request);
+  if (taken.block == nullptr) [[unlikely]] throw_out_of_memory(requested);
+  if (taken.is_above_allowance) [[unlikely]] note_peak(pool);
+  observe([&](Observer& o) { o.on_allocate(device_, stream, taken.block->address, taken.block->bytes); });
+  return taken.block;
+}
+
+void CachingAllocator::Impl::free(CachedBlock& block) noexcept {
+  if (block.state.load(std::memory_order_relaxed) != CachedBlock::State::kLive) [[unlikely]] {
+    log(LogLevel::kError, "a block of device memory was freed twice; the second time had no effect");
+    return;
+  }
+  observe([&](Observer& o) { o.on_free(device_, block.stream, block.address, block.bytes); });
+  block.pool->push(block);
+}
+
+BlockPool* CachingAllocator::Impl::find_pool(PoolNode* head, const Queue& queue) {
+  for (PoolNode* node = head; node != nullptr; node = node->next)
+    if (&node->pool.queue() == &queue) return &node->pool;
+  return nullptr;
+}
+
+BlockPool& CachingAllocator::Impl::pool_of(Queue& queue) {
+  const uint64_t hash = (reinterpret_cast<uintptr_t>(&queue) >> 6) * 0x9E3779B97F4A7C15u;
+  std::atomic<PoolNode*>& bucket = buckets_[hash >> 58];
+  static_assert(kBuckets == 1 << (64 - 58));
+  BlockPool* const pool = find_pool(bucket.load(std::memory_order_acquire), queue);
+  return pool != nullptr ? *pool : add_pool(bucket, queue);
+}
+
+BlockPool& CachingAllocator::Impl::add_pool(std::atomic<PoolNode*>& bucket, Queue& queue) {
+  MutexLock lock(stats_mutex_);
+  PoolNode* const head = bucket.load(std::memory_order_relaxed);
+  if (BlockPool* const pool = find_pool(head, queue)) return *pool;  // another thread was first
+  PoolNode* const node = new PoolNode{{queue, device_}, head};
+  bucket.store(node, std::memory_order_release);  // pairs with the acquire loads of readers
+  return node->pool;
+}
+
+template <class Visit>
+void CachingAllocator::Impl::for_each_pool(const Visit& visit) {
+  for (std::atomic<PoolNode*>& bucket : buckets_)
+    for (PoolNode* node = bucket.load(std::memory_order_acquire); node != nullptr; node = node->next)
+      visit(node->pool);
+}
+
+BlockPool::Taken CachingAllocator::Impl::take_cached(BlockPool& pool, const Request& request) {
+  const Taken taken = pool.take(request);
+  return taken.block != nullptr || deterministic_ ? taken : take_from_finished_streams(pool, request);
+}
+
+BlockPool::Taken CachingAllocator::Impl::take_from_finished_streams(BlockPool& pool, const Request& request) {
+  Segment segment;
+  for_each_pool([&](BlockPool& other) {
+    if (segment.bytes == 0 && &other != &pool) segment = other.remove_finished_segment(request.bytes, request.kind);
+  });
+  return segment.bytes == 0 ? Taken{} : pool.take_from(segment, request);
+}
+
+BlockPool::Taken CachingAllocator::Impl::grow(BlockPool& pool, const Request& request) {
+  Segment segment{nullptr, segment_bytes(request.bytes), request.kind};
+  {
+    MutexLock lock(growth_mutex_);
+    const double allowed = memory_fraction() * static_cast<double>(driver_.memory_info(ordinal_).total_bytes);
+    const auto bytes = static_cast<int64_t>(segment.bytes);
+    if (static_cast<double>(reserved_bytes_[0].current + bytes) > allowed) return {};
+    segment.base = driver_.allocate(ordinal_, segment.bytes);
+    if (segment.base == nullptr) return {};
+    change(segments_, segment.kind, 1);
+    change(reserved_bytes_, segment.kind, bytes);
+  }
+  device_allocs_.fetch_add(1, std::memory_order_relaxed);
+  return pool.take_from(segment, request);
+}
+
+BlockPool::Taken CachingAllocator::Impl::make_room(BlockPool& pool, const Request& request) {
+  if (request.bytes > driver_.memory_info(ordinal_).total_bytes) return {};
+  alloc_retries_.fetch_add(1, std::memory_order_relaxed);
+  release_cached();
+  if (const Taken taken = grow(pool, request); taken.block != nullptr) return taken;
+  drain_streams();
+  if (const Taken taken = take_cached(pool, request); taken.block != nullptr) return taken;
+  release_cached();
+  return grow(pool, request);
+}
+
+void CachingAllocator::Impl::drain_streams() {
+  sync_all_streams_.fetch_add(1, std::memory_order_relaxed);
+  std::vector<CachedBlock::Use> points;
+  if (context_ != nullptr)
+    for (Stream* stream : context_->streams()) points.push_back({&stream->queue(), stream->submitted()});
+  // Queues of destroyed streams may still be at work.
+  for_each_pool([&](BlockPool& pool) {
+    points.push_back({&pool.queue(), pool.queue().submitted()});
+    const std::vector<CachedBlock::Use> pending = pool.pending();
+    points.insert(points.end(), pending.begin(), pending.end());
+  });
+  for (const CachedBlock::Use& point : points) driver_.wait(*point.queue, point.number, Driver::kForever);
+}
+
+void CachingAllocator::Impl::release_cached() {
+  for_each_pool([this](BlockPool& pool) { give_back(pool.remove_finished_segments()); });
+}
+
+void CachingAllocator::Impl::give_back(const std::vector<Segment>& segments) {
+  for (const Segment& segment : segments) {
+    driver_.free(ordinal_, segment.base);
+    device_frees_.fetch_add(1, std::memory_order_relaxed);
+    MutexLock lock(growth_mutex_);
+    change(segments_, segment.kind, -1);
+    change(reserved_bytes_, segment.kind, -static_cast<int64_t>(segment.bytes));
+  }
+}
+
+void CachingAllocator::Impl::throw_out_of_memory(size_t requested) {
+  ooms_.fetch_add(1, std::memory_order_relaxed);
+  size_t largest = 0;
+  for_each_pool([&](BlockPool& pool) { largest = std::max(largest, pool.largest_free_bytes()); });
+  const AllocatorStats now = stats();
+  const MemoryInfo info = driver_.memory_info(ordinal_);
+  const std::string limit =
+      memory_fraction() < 1 ? detail::concat(" This process may use ", memory_fraction(), " of it.") : "";
+  NPU_THROW(kOutOfMemory, "out of memory on npu:", device_, ": tried to allocate ", for_people(requested), " (",
+            requested, " bytes). The device has ", for_people(info.total_bytes), " capacity, of which ",
+            for_people(info.free_bytes), " is free.", limit, " The caching allocator has reserved ",
+            for_people(static_cast<size_t>(now.reserved_bytes[0].current)), ", of which ",
+            for_people(static_cast<size_t>(now.allocated_bytes[0].current)),
+            " is allocated; the largest free cached block has ", for_people(largest),
+            ". Free tensors that are no longer needed, make batches smaller, or give the simulated device more memory with "
+            "NPU_SIM_MEMORY.");
+}
+
+CachedBlock* CachingAllocator::Impl::find(const void* address) {
+  CachedBlock* found = nullptr;
+  for_each_pool([&](BlockPool& pool) {
+    if (found == nullptr) found = pool.find(address);
+  });
+  return found;
+}
+
+void CachingAllocator::Impl::set_memory_fraction(double fraction) {
+  NPU_CHECK(fraction > 0 && fraction <= 1, kInvalidArgument, "memory fraction ", fraction,
+            " of npu:", device_, ": it must be above 0 and at most 1.");
+  fraction_.store(fraction, std::memory_order_relaxed);
+}
+
+CachingAllocator::Impl::Sums CachingAllocator::Impl::count_pools() {
+  Sums sums;
+  for_each_pool([&](BlockPool& pool) { pool.count(sums.current, sums.increases); });
+  combine(peaks_, sums.current, [](int64_t peak, int64_t current) { return std::max(peak, current); });
+  return sums;
+}
+
+// Half of what is left below the peaks goes to the pool that has risen, the other half is shared out.
+void CachingAllocator::Impl::deal_allowances(const Amounts& current, const BlockPool* risen) {
+  int64_t pools = 0;
+  for_each_pool([&pools](BlockPool&) { ++pools; });
+  Amounts share = peaks_, half = peaks_;
+  combine(half, current, [](int64_t peak, int64_t now) { return (peak - now) / 2; });
+  combine(share, half, [pools](int64_t, int64_t half) { return half / pools; });
+  Amounts most = share;
+  combine(most, half, std::plus<>());
+  for_each_pool([&](BlockPool& pool) { pool.allow(&pool == risen ? most : share); });
+}
+
+void CachingAllocator::Impl::note_peak(const BlockPool& risen) {
+  MutexLock lock(stats_mutex_);
+  deal_allowances(count_pools().current, &risen);
+}
+
+AllocatorStats CachingAllocator::Impl::stats() {
+  AllocatorStats stats;
+  {
+    MutexLock lock(stats_mutex_);
+    const Sums sums = count_pools();
+    const auto value = [&](Counter counter) NO_THREAD_SAFETY_ANALYSIS {
+      const auto i = static_cast<size_t>(counter);
+      StatArray<StatValue> values;
+      for (size_t column = 0; column < kStatTypes; ++column) {
+        const int64_t current = sums.current[column][i], increases = sums.increases[column][i];
+        const int64_t hidden_increases = hidden_.increases[column][i];
+        const int64_t hidden_decreases = hidden_increases - hidden_.current[column][i];
+        values[column] = {current, peaks_[column][i], increases - hidden_increases, increases - current - hidden_decreases};
+      }
+      return values;
+    };
+    stats.allocation = value(Counter::kAllocation);
+    stats.active = value(Counter::kActive);
+    stats.inactive_split = value(Counter::kInactiveSplit);
+    stats.allocated_bytes = value(Counter::kAllocatedBytes);
+    stats.active_bytes = value(Counter::kActiveBytes);
+    stats.inactive_split_bytes = value(Counter::kInactiveSplitBytes);
+    stats.requested_bytes = value(Counter::kRequestedBytes);
+  }
+  {
+    MutexLock lock(growth_mutex_);
+    stats.segment = segments_;
+    stats.reserved_bytes = reserved_bytes_;
+  }
+  stats.alloc_retries = alloc_retries_.load(std::memory_order_relaxed);
+  stats.ooms = ooms_.load(std::memory_order_relaxed);
+  stats.sync_all_streams = sync_all_streams_.load(std::memory_order_relaxed);
+  stats.device_allocs = device_allocs_.load(std::memory_order_relaxed);
+  stats.device_frees = device_frees_.load(std::memory_order_relaxed);
+  return stats;
+}
+
+void CachingAllocator::Impl::reset_peak_stats() {
+  {
+    MutexLock lock(stats_mutex_);
+    peaks_ = {};
+    deal_allowances(count_pools().current, nullptr);
+  }
+  MutexLock lock(growth_mutex_);
+  for (StatArray<StatValue>* stat : {&segments_, &reserved_bytes_})
+    for (StatValue& value : *stat) value.peak = value.current;
+}
+
+void CachingAllocator::Impl::reset_accumulated_stats() {
+  {
+    MutexLock lock(stats_mutex_);
+    hidden_ = count_pools();
+  }
+  {
+    MutexLock lock(growth_mutex_);
+    for (StatArray<StatValue>* stat : {&segments_, &reserved_bytes_})
+      for (StatValue& value : *stat) value.allocated = value.freed = 0;
+  }
+  for (EventCount* count : {&alloc_retries_, &ooms_, &sync_all_streams_, &device_allocs_, &device_frees_})
+    count->store(0, std::memory_order_relaxed);
+}
+
+CachingAllocator::CachingAllocator(Context& context, bool deterministic)
+    : impl_(std::make_unique<Impl>(context.driver(), context.device(), context.ordinal(), &context, deterministic)) {}
+CachingAllocator::CachingAllocator(Driver& driver, DeviceIndex device, DeviceIndex ordinal, bool deterministic)
+    : impl_(std::make_unique<Impl>(driver, device, ordinal, nullptr, deterministic)) {}
+CachingAllocator::~CachingAllocator() = default;
+
+Block* CachingAllocator::allocate(size_t bytes, Queue& queue, StreamId stream) {
+  return impl_->allocate(bytes, queue, stream);
+}
+void CachingAllocator::free(Block* block) noexcept { impl_->free(static_cast<CachedBlock&>(*block)); }
+void CachingAllocator::record_stream(Block* block, Queue& queue) {
+  auto& cached = static_cast<CachedBlock&>(*block);
+  cached.pool->record_use(cached, queue);
+}
+Block* CachingAllocator::find(const void* address) const { return impl_->find(address); }
+void CachingAllocator::release_cached() { impl_->release_cached(); }
+void CachingAllocator::set_memory_fraction(double fraction) { impl_->set_memory_fraction(fraction); }
+double CachingAllocator::memory_fraction() const { return impl_->memory_fraction(); }
+AllocatorStats CachingAllocator::stats() const { return impl_->stats(); }
+void CachingAllocator::reset_peak_stats() { impl_->reset_peak_stats(); }
+void CachingAllocator::reset_accumulated_stats() { impl_->reset_accumulated_stats(); }
+
+}  // namespace npu
