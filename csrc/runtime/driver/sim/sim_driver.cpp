@@ -185,7 +185,7 @@ std::string SimDriver::describe_waits() const {
   std::string text;
   for (const SimQueue* queue : all_queues()) {
     const std::string line = queue->describe();
-    if (!line.empty()) text += "  " + line + "\n";
+    if (!line.empty()) text += (text.empty() ? "  " : "\n  ") + line;
   }
   return text;
 }
