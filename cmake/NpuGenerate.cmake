@@ -20,5 +20,8 @@ foreach(_output IN LISTS _outputs)
   list(APPEND NPU_GENERATED_SOURCES ${_output})
 endforeach()
 
+if(CMAKE_VERSION VERSION_GREATER_EQUAL 3.27)
+  set(_early DEPENDS_EXPLICIT_ONLY)   # need not wait for the runtime to be linked
+endif()
 add_custom_command(OUTPUT ${NPU_GENERATED_SOURCES} COMMAND ${_generate} DEPENDS ${_generator} ${_inputs}
-  COMMENT "Generating the operators" VERBATIM)
+  COMMENT "Generating the operators" VERBATIM ${_early})
