@@ -26,7 +26,7 @@ check_platform() {
 
 # Debian's and Ubuntu's names of the system packages that are missing here.
 missing_packages() {
-  command -v "${CXX:-c++}" >/dev/null || echo g++
+  command -v c++ >/dev/null || [ -n "${CXX:-}" ] || echo g++
   command -v make >/dev/null || echo make
   command -v "$PYTHON" >/dev/null || { echo python3 python3-venv python3-dev; return; }
   "$PYTHON" -c 'import ensurepip, venv' 2>/dev/null || echo python3-venv
@@ -50,6 +50,11 @@ install_packages() {
   else
     fail "missing on this system: $packages. Install with: sudo apt-get install $packages (or your system's equivalent)"
   fi
+}
+
+check_compiler() {
+  [ -z "${CXX:-}" ] || command -v "${CXX%% *}" >/dev/null ||
+    fail "CXX=$CXX is not a program. Leave CXX unset, or name an installed compiler such as g++ or clang++-16."
 }
 
 check_python() {
@@ -91,6 +96,7 @@ install_lists() {
 
 check_platform
 install_packages
+check_compiler
 check_python
 make_venv
 install_torch
