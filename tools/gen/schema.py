@@ -28,6 +28,7 @@ READ_TYPES = {
     "float[]?": "std::optional<at::ArrayRef<double>>",
     "bool": "bool",
     "bool?": "std::optional<bool>",
+    "bool[2]": "std::array<bool, 2>",
     "bool[3]": "std::array<bool, 3>",
     "str": "std::string_view",
     "str?": "std::optional<std::string_view>",
@@ -56,15 +57,22 @@ class Schemas:
         metadata = self.indices[DispatchKey.CPU].get_kernel(function)
         return metadata.kernel if metadata else None
 
+    def composite_kernel(self, function: NativeFunction) -> str | None:
+        for key in (DispatchKey.CompositeExplicitAutograd, DispatchKey.CompositeImplicitAutograd):
+            metadata = self.indices[key].get_kernel(function)
+            if metadata:
+                return metadata.kernel
+        return None
+
     def composite(self, function: NativeFunction) -> bool:
         """Whether a kernel shared by all backends serves the operator."""
         return function.has_composite_kernel
 
 
 def read_type(argument: Argument) -> str:
-    name = re.sub(r"\[\d+\]", "[]", str(argument.type).replace("SymInt", "int").replace("SymBool", "bool"))
-    if str(argument.type) == "bool[3]":
-        name = "bool[3]"
+    name = str(argument.type).replace("SymInt", "int").replace("SymBool", "bool")
+    if not name.startswith("bool"):
+        name = re.sub(r"\[\d+\]", "[]", name)
     if name not in READ_TYPES:
         raise ValueError(f"no task can carry an argument of type {argument.type}")
     return READ_TYPES[name]

@@ -5,15 +5,15 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from torchgen.model import NativeFunction, NativeFunctionsGroup
+from torchgen.model import NativeFunction, NativeFunctionsGroup, SchemaKind
 
 from gen.schema import Schemas
 
 ROUTES = ("view", "kernel", "iterator", "library", "native", "synchronous", "composite", "fallback")
 ENGINES = {"vector": "kVectorEngine", "cube": "kCubeEngine", "mixed": "kMixedEngine", "rng": "kRngEngine"}
 COLUMNS = {
-    "func", "route", "engine", "stub", "dtypes", "output", "kernel", "call", "shape", "host_tensors", "file", "why",
-    "variants",
+    "func", "route", "engine", "stub", "dtypes", "output", "kernel", "call", "shape", "host_tensors", "writes", "forms",
+    "file", "why",
 }  # fmt: skip
 
 
@@ -33,9 +33,13 @@ class Row:
     host_tensors: bool = False  # CPU tensors with dimensions are welcome; their values are copied
     file: str | None = None  # where a hand-written registration is
     why: str | None = None
-    variants: list[str] | None = None  # forms to register; default all
+    writes: list[str] = field(default_factory=list)  # arguments that are written though the schema does not say so
+    forms: list[str] | None = None  # operators to register; default: those of the group that PyTorch does not compose
     functions: list[NativeFunction] = field(default_factory=list)
     group: NativeFunctionsGroup | None = None
+    cpu_kernels: dict[str, str] = field(default_factory=dict)  # operator -> function in at::native
+    out_function: NativeFunction | None = None  # with a CPU kernel
+    functional: NativeFunction | None = None  # with a CPU kernel
 
     @property
     def stub_name(self) -> str:
@@ -86,15 +90,28 @@ def make_row(entry: dict[str, Any], schemas: Schemas) -> Row:
 
 
 def attach_functions(row: Row, schemas: Schemas) -> None:
-    """A row names a group by its functional form and covers all its forms, unless `variants` lists some."""
-    function = schemas.functions[row.func]
+    """A row names a group by one form and covers all forms that need a kernel, unless `forms` lists them."""
     group = schemas.groups.get(row.func)
     if group is not None and group.structured:
         row.group = group
         row.functions = list(group.functions())
         return
-    row.functions = [function]
-    for name in row.variants or []:
-        if name not in schemas.functions:
-            raise ValueError(f"{row.func}: {name} is not an operator of this PyTorch")
-        row.functions.append(schemas.functions[name])
+    if row.forms is not None:
+        row.functions = [schemas.functions[name] for name in row.forms]
+    else:
+        members = list(group.functions()) if group is not None else [schemas.functions[row.func]]
+        row.functions = [f for f in members if not schemas.composite(f) or str(f.func.name) == row.func]
+    complete(row, schemas)
+
+
+def complete(row: Row, schemas: Schemas) -> None:
+    """Finds the CPU kernels that the forms of a row can call."""
+    group = schemas.groups.get(row.func)
+    for function in group.functions() if group else row.functions:
+        kernel = schemas.cpu_kernel(function)
+        if kernel or schemas.composite_kernel(function):
+            row.cpu_kernels[str(function.func.name)] = kernel or schemas.composite_kernel(function)
+        if kernel and function.func.kind() is SchemaKind.out:
+            row.out_function = function
+        elif kernel and function.func.kind() is SchemaKind.functional:
+            row.functional = function

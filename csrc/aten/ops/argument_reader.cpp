@@ -24,6 +24,13 @@ at::ArrayRef<T> list_of(const Record& record) {
   return {reinterpret_cast<const T*>(payload_of(record) + sizeof(int64_t)), static_cast<size_t>(words_of(record)[0])};
 }
 
+template <size_t kCount>
+std::array<bool, kCount> flags_of(const Record& record) {
+  std::array<bool, kCount> flags;
+  std::memcpy(flags.data(), payload_of(record) + sizeof(int64_t), kCount);
+  return flags;
+}
+
 at::Scalar scalar_of(const Record& record) {
   switch (static_cast<at::ScalarType>(record.dtype)) {
     case at::kComplexDouble: return value_of<c10::complex<double>>(record);
@@ -248,11 +255,15 @@ at::OptionalIntArrayRef ArgumentReader::read() {
 }
 
 template <>
+std::array<bool, 2> ArgumentReader::read() {
+  ++argument_;
+  return flags_of<2>(next());
+}
+
+template <>
 std::array<bool, 3> ArgumentReader::read() {
   ++argument_;
-  std::array<bool, 3> values;
-  std::memcpy(values.data(), payload_of(next()) + sizeof(int64_t), values.size());
-  return values;
+  return flags_of<3>(next());
 }
 
 }  // namespace npu::aten

@@ -78,7 +78,8 @@ class ArgumentWriter {
   void write(at::IntArrayRef values) { write_list(values.data(), values.size(), sizeof(int64_t)); }
   void write(at::OptionalIntArrayRef values) { values.has_value() ? write(*values) : write_none(); }
   void write(at::ArrayRef<double> values) { write_list(values.data(), values.size(), sizeof(double)); }
-  void write(const std::array<bool, 3>& values) { write_list(values.data(), values.size(), sizeof(bool)); }
+  template <size_t kCount>
+  void write(const std::array<bool, kCount>& values) { write_list(values.data(), values.size(), sizeof(bool)); }
   void write(std::string_view text) { write_list(text.data(), text.size(), 1); }
   template <class T, std::enable_if_t<std::is_arithmetic_v<T> || std::is_enum_v<T>, int> = 0>
   void write(T value) {
@@ -171,6 +172,7 @@ template <> at::IntArrayRef ArgumentReader::read();
 template <> at::OptionalIntArrayRef ArgumentReader::read();
 template <> at::ArrayRef<double> ArgumentReader::read();
 template <> std::optional<at::ArrayRef<double>> ArgumentReader::read();
+template <> std::array<bool, 2> ArgumentReader::read();
 template <> std::array<bool, 3> ArgumentReader::read();
 template <> std::string_view ArgumentReader::read();
 template <> std::optional<std::string_view> ArgumentReader::read();

@@ -44,6 +44,14 @@ void OutputSet::set(int64_t index, at::IntArrayRef sizes, at::IntArrayRef stride
   if (exact && given.strides() != strides) slot.own = allocate(sizes, strides, options);
 }
 
+void OutputSet::set(int64_t index, const TensorSpec& spec) {
+  if (!spec.defined) return;
+  const Slot& slot = slots_[index];
+  const bool keep_dtype = slot.given != nullptr && spec.any_dtype;
+  set(index, spec.sizes, spec.strides, keep_dtype ? spec.options.dtype(slot.given->scalar_type()) : spec.options,
+      /*exact=*/false);
+}
+
 void OutputSet::finish() {
   if (variant_ == Variant::kFunctional) return;
   for (int64_t i = 0; i < count_; ++i)

@@ -13,6 +13,7 @@
 #include "aten/ops/arguments.h"
 #include "aten/ops/environment.h"
 #include "aten/ops/op_stats.h"
+#include "aten/ops/shape_rules.h"
 
 namespace npu::aten {
 
@@ -29,6 +30,8 @@ class OutputSet {
 
   // `exact`: the kernel needs these strides; otherwise they are a hint for new outputs. Errors are PyTorch's, word by word.
   void set(int64_t index, at::IntArrayRef sizes, at::IntArrayRef strides, at::TensorOptions options, bool exact);
+
+  void set(int64_t index, const TensorSpec& spec);
 
   // Copies results computed in place of a given tensor with other strides.
   void finish();
@@ -54,6 +57,11 @@ class Outputs final : public OutputSet {
     slots_ = storage_.data();
     for (size_t i = 0; i < kCount; ++i) storage_[i].given = given[i];
   }
+  void set_all(const TensorSpec& spec) { set(0, spec); }
+  void set_all(const TensorSpecs<kCount>& specs) {
+    for (size_t i = 0; i < kCount; ++i) set(static_cast<int64_t>(i), specs[i]);
+  }
+
   Outputs(const Outputs&) = delete;
   Outputs& operator=(const Outputs&) = delete;
 

@@ -3,6 +3,9 @@
 
 #include <torch/library.h>
 
+#include "aten/ops/host_call.h"
 #include "aten/ops/iterator.h"
 #include "aten/ops/kernel_route.h"
 #include "aten/ops/library.h"
+#include "aten/ops/library_tasks.h"
+#include "aten/ops/shape_rules.h"

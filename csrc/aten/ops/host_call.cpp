@@ -1,0 +1,185 @@
+#include "aten/ops/host_call.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/core/TensorBody.h>
+#include <c10/core/CPUAllocator.h>
+#include <c10/core/Storage.h>
+
+#include <optional>
+#include <vector>
+
+#include "aten/bridge/errors.h"
+#include "aten/bridge/stream.h"
+#include "aten/ops/library.h"
+#include "runtime/driver/driver.h"
+
+namespace npu::aten {
+namespace {
+
+class HostCall {
+ public:
+  explicit HostCall(const c10::OperatorHandle& op) : op_(op) {}
+
+  void run(torch::jit::Stack& stack) {
+    const c10::FunctionSchema& schema = op_.schema();
+    const size_t first = stack.size() - schema.arguments().size();
+    for (size_t i = first; i < stack.size(); ++i) find_device(stack[i]);
+    if (device_) translate_errors([&] { current_stream(device_->index()).synchronize(); });
+    for (size_t i = first; i < stack.size(); ++i) stack[i] = to_host(stack[i], schema.arguments()[i - first].name());
+    call(stack);
+    for (const Pair& pair : pairs_) write_back(pair);
+    for (size_t i = stack.size() - schema.returns().size(); i < stack.size(); ++i) stack[i] = to_device(stack[i]);
+  }
+
+ private:
+  struct Pair {
+    at::Tensor device;
+    at::Tensor host;
+    const void* data;  // of the alias before the call
+  };
+
+  void call(torch::jit::Stack& stack) {
+    const at::AutoDispatchBelowADInplaceOrView below_autograd;
+    const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
+    op_.callBoxed(&stack);
+  }
+
+  void find_device(const c10::IValue& value) {
+    if (device_) return;
+    if (value.isTensor()) {
+      find_device(value.toTensor().defined() ? value.toTensor().device() : c10::Device(at::kCPU));
+    } else if (value.isTensorList()) {
+      for (const at::Tensor& tensor : value.toTensorVector()) find_device(tensor);
+    } else if (value.isOptionalTensorList()) {
+      for (const std::optional<at::Tensor>& tensor : value.toOptionalTensorVector())
+        if (tensor) find_device(*tensor);
+    } else if (value.isDevice()) {
+      find_device(value.toDevice());
+    }
+  }
+  void find_device(c10::Device device) {
+    if (device.is_privateuseone() && !device_)
+      device_ = c10::Device(c10::kPrivateUse1, device.has_index() ? device.index() : current_device());
+  }
+
+  c10::IValue to_host(const c10::IValue& value, const std::string& name) {
+    if (value.isTensor()) return to_host(value.toTensor(), name);
+    if (value.isTensorList()) {
+      c10::List<at::Tensor> tensors;
+      for (const at::Tensor& tensor : value.toTensorVector()) tensors.push_back(to_host(tensor, name));
+      return tensors;
+    }
+    if (value.isOptionalTensorList()) {
+      c10::List<std::optional<at::Tensor>> tensors;
+      for (const std::optional<at::Tensor>& tensor : value.toOptionalTensorVector())
+        tensors.push_back(tensor ? std::optional<at::Tensor>(to_host(*tensor, name)) : std::nullopt);
+      return tensors;
+    }
+    if (value.isDevice() && value.toDevice().is_privateuseone()) return c10::Device(at::kCPU);
+    if (value.isGenerator() && value.toGenerator().device().is_privateuseone()) return host_generator(value.toGenerator());
+    return value;
+  }
+
+  // A CPU generator that continues from the device's sequence, so that results follow the device's seed.
+  static at::Generator host_generator(at::Generator generator) {
+    const std::lock_guard lock(generator.mutex());
+    const uint64_t offset = generator.get_offset();
+    generator.set_offset(offset + 1);
+    return at::detail::createCPUGenerator(generator.current_seed() + 0x9e3779b97f4a7c15 * (offset + 1));
+  }
+
+  at::Tensor to_host(const at::Tensor& tensor, const std::string& name) {
+    if (!tensor.defined()) return tensor;
+    if (tensor.device().is_cpu() && (tensor.dim() == 0 || !device_)) return tensor;
+    TORCH_CHECK(tensor.device() == *device_, "Expected all tensors to be on the same device, but found at least two devices, ",
+                *device_, " and ", tensor.device(), "! (checking argument ", name, " of ", op_.operator_name(), ")");
+    TORCH_CHECK_NOT_IMPLEMENTED(tensor.layout() == at::kStrided, op_.operator_name(), ": argument ", name, " has layout ",
+                                tensor.layout(), "; npu runs operators on strided tensors only");
+    for (const Pair& pair : pairs_)
+      if (pair.device.is_same(tensor)) return pair.host;
+    pairs_.push_back({tensor, alias(tensor), nullptr});
+    pairs_.back().data = pairs_.back().host.const_data_ptr();
+    return pairs_.back().host;
+  }
+
+  // Tensors of one storage get aliases of one storage, so that kernels see their overlap. The storage can grow: a kernel
+  // that resizes an output moves it to memory of its own.
+  at::Tensor alias(const at::Tensor& tensor) {
+    at::Tensor host = at::detail::make_tensor<c10::TensorImpl>(
+        c10::Storage(host_storage(tensor.storage())), c10::DispatchKeySet(c10::DispatchKey::CPU), tensor.dtype());
+    host.unsafeGetTensorImpl()->set_sizes_and_strides(tensor.sizes(), tensor.strides(), tensor.storage_offset());
+    host._set_conj(tensor.is_conj());
+    host._set_neg(tensor.is_neg());
+    return host;
+  }
+
+  c10::Storage host_storage(const c10::Storage& storage) {
+    for (const auto& [device, host] : storages_)
+      if (device.is_alias_of(storage)) return host;
+    void* address = storage.nbytes() == 0 ? nullptr : translate_errors([&] { return driver().translate(storage.data()); });
+    c10::Storage host(c10::Storage::use_byte_size_t(), storage.nbytes(), at::DataPtr(address, c10::Device(at::kCPU)),
+                      c10::GetCPUAllocator(), /*resizable=*/true);
+    storages_.emplace_back(storage, host);
+    return host;
+  }
+
+  static void write_back(const Pair& pair) {
+    const bool moved = pair.host.const_data_ptr() != pair.data;
+    const bool reshaped = pair.host.sizes() != pair.device.sizes() || pair.host.strides() != pair.device.strides();
+    if (!moved && !reshaped) return;
+    if (pair.device.sizes() != pair.host.sizes()) pair.device.resize_(pair.host.sizes());
+    pair.device.unsafeGetTensorImpl()->set_sizes_and_strides(pair.host.sizes(), pair.host.strides());
+    if (moved) pair.device.copy_(pair.host);
+  }
+
+  c10::IValue to_device(const c10::IValue& value) {
+    if (value.isTensor()) return to_device(value.toTensor());
+    if (value.isTensorList()) {
+      c10::List<at::Tensor> tensors;
+      for (const at::Tensor& tensor : value.toTensorVector()) tensors.push_back(to_device(tensor));
+      return tensors;
+    }
+    return value;
+  }
+
+  at::Tensor to_device(const at::Tensor& host) {
+    if (!host.defined() || !device_) return host;
+    for (const Pair& pair : pairs_)
+      if (pair.host.is_same(host)) return pair.device;
+    TORCH_CHECK_NOT_IMPLEMENTED(host.layout() == at::kStrided, op_.operator_name(), " has a result of layout ",
+                                host.layout(), "; npu tensors are strided");
+    for (const auto& [device, alias] : storages_)
+      if (alias.is_alias_of(host.storage())) return view(device, host);
+    at::Tensor result = host.is_non_overlapping_and_dense()
+                            ? allocate(host.sizes(), host.strides(), host.options().device(*device_))
+                            : allocate(host.sizes(), {}, host.options().device(*device_));
+    result.copy_(host);
+    return result;
+  }
+
+  static at::Tensor view(const c10::Storage& storage, const at::Tensor& host) {
+    at::Tensor result = at::detail::make_tensor<c10::TensorImpl>(
+        c10::Storage(storage), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1), host.dtype());
+    result.unsafeGetTensorImpl()->set_sizes_and_strides(host.sizes(), host.strides(), host.storage_offset());
+    result._set_conj(host.is_conj());
+    result._set_neg(host.is_neg());
+    return result;
+  }
+
+  const c10::OperatorHandle& op_;
+  std::optional<c10::Device> device_;
+  std::vector<Pair> pairs_;
+  std::vector<std::pair<c10::Storage, c10::Storage>> storages_;  // device, host
+};
+
+}  // namespace
+
+void call_on_host(const c10::OperatorHandle& op, torch::jit::Stack* stack) { HostCall(op).run(*stack); }
+
+void run_synchronous(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  const NamedOpScope scope(c10::toString(op.operator_name()), Route::kSynchronous);
+  call_on_host(op, stack);
+}
+
+}  // namespace npu::aten

@@ -1,0 +1,20 @@
+// Runs any operator on the host: waits for the device, calls PyTorch's CPU kernel on aliases of device memory, and hands
+// back npu tensors. The fallback and the synchronous route are made of it.
+//
+// Arguments are not copied. New results are; results that alias an argument become views of it. A mutated argument is
+// changed in place, also when the kernel resizes it.
+#pragma once
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/stack.h>
+
+namespace npu::aten {
+
+// Pops the operator's arguments off `stack` and pushes its results. Blocks. Errors: those of the CPU kernel, pending errors
+// of the device, TORCH_CHECK when npu tensors meet CPU tensors with dimensions or tensors of another device.
+void call_on_host(const c10::OperatorHandle& op, torch::jit::Stack* stack);
+
+// Boxed kernel of the operators whose results depend on data: call_on_host, counted as synchronous.
+void run_synchronous(const c10::OperatorHandle& op, torch::jit::Stack* stack);
+
+}  // namespace npu::aten

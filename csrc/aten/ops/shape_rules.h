@@ -1,0 +1,121 @@
+// Shapes of results, for operators whose shape inference PyTorch does not offer as a C++ meta function. The column
+// `shape` of npu_functions.yaml calls them with the operator's arguments.
+//
+// A rule looks at sizes, strides and dtypes only and follows the CPU kernel, memory format included. Errors: TORCH_CHECK,
+// before anything is queued.
+#pragma once
+
+#include <ATen/core/TensorBody.h>
+#include <c10/util/OptionalArrayRef.h>
+#include <c10/util/SmallVector.h>
+
+#include <array>
+#include <optional>
+
+namespace npu::aten {
+
+// One result. Empty strides: contiguous, or the options' memory format.
+struct TensorSpec {
+  c10::SmallVector<int64_t, 6> sizes;
+  at::TensorOptions options;
+  c10::SmallVector<int64_t, 6> strides = {};
+  bool any_dtype = false;  // an out= tensor of another dtype is welcome; the kernel casts
+  bool defined = true;     // false: this call has no such result
+};
+
+template <size_t kCount>
+using TensorSpecs = std::array<TensorSpec, kCount>;
+
+namespace shapes {
+
+TensorSpec of(at::IntArrayRef sizes, const at::TensorOptions& options);  // contiguous
+TensorSpec none();
+
+// Element-wise results.
+TensorSpec like(const at::Tensor& self);                           // dense strides kept
+TensorSpec like(const at::Tensor& self, at::ScalarType dtype);
+TensorSpec contiguous_like(const at::Tensor& self);
+TensorSpec real_like(const at::Tensor& self);                      // complex -> its real type
+TensorSpec floating_like(const at::Tensor& self);                  // integers -> the default dtype, complex -> real
+TensorSpec broadcast(const at::Tensor& a, const at::Tensor& b);    // dtype by promotion
+TensorSpec broadcast(const at::Tensor& a, const at::Tensor& b, at::ScalarType dtype);
+TensorSpec where(const at::Tensor& condition, const at::Tensor& a, const at::Tensor& b);
+TensorSpec complex_of(const at::Tensor& real, const at::Tensor& imaginary);
+TensorSpecs<2> frexp(const at::Tensor& self);
+
+// Reductions and selections.
+TensorSpec scalar_like(const at::Tensor& self);
+TensorSpec scalar(const at::Tensor& self, at::ScalarType dtype);
+at::ScalarType sum_dtype(const at::Tensor& self, std::optional<at::ScalarType> dtype = std::nullopt);
+TensorSpec reduced(const at::Tensor& self, at::OptionalIntArrayRef dim, bool keepdim, at::ScalarType dtype);
+TensorSpec variance(const at::Tensor& self, at::OptionalIntArrayRef dim, bool keepdim);   // real
+TensorSpecs<2> variance_and_mean(const at::Tensor& self, at::OptionalIntArrayRef dim, bool keepdim);
+TensorSpecs<2> values_and_indices(const at::Tensor& self, int64_t dim, bool keepdim);
+TensorSpec index_select(const at::Tensor& self, int64_t dim, const at::Tensor& index);
+TensorSpec search(const at::Tensor& positions_of, bool int32);
+TensorSpec bins(const at::Tensor& self, int64_t count);
+
+// Factories, shaped from numbers; the dtype is that of `out`.
+TensorSpec arange(const at::Scalar& start, const at::Scalar& end, const at::Scalar& step, const at::Tensor& out);
+TensorSpec range(const at::Scalar& start, const at::Scalar& end, const at::Scalar& step, const at::Tensor& out);
+TensorSpec steps(int64_t count, const at::Tensor& out);
+TensorSpec matrix(int64_t rows, int64_t columns, const at::Tensor& out);
+
+// Linear algebra.
+TensorSpec addbmm(const at::Tensor& batch1, const at::Tensor& batch2);
+TensorSpec cdist(const at::Tensor& x1, const at::Tensor& x2);
+TensorSpec pdist(const at::Tensor& self);
+TensorSpec fft_r2c(const at::Tensor& self, at::IntArrayRef dim, bool onesided);
+TensorSpec fft_c2r(const at::Tensor& self, at::IntArrayRef dim, int64_t last_dim_size);
+
+// Losses: `reduction` is at::Reduction.
+TensorSpec loss(const at::Tensor& self, const at::Tensor& target, int64_t reduction);
+TensorSpec batch_loss(const at::Tensor& self, int64_t reduction);            // one number for each sample
+TensorSpecs<2> nll_loss2d(const at::Tensor& self, int64_t reduction);
+TensorSpecs<2> multilabel_margin_loss(const at::Tensor& self, const at::Tensor& target, int64_t reduction);
+
+// Normalisation and embedding.
+TensorSpecs<3> batch_norm(const at::Tensor& input, const std::optional<at::Tensor>& weight,
+                          const std::optional<at::Tensor>& running_mean, bool training);
+TensorSpecs<4> batch_norm_with_reserve(const at::Tensor& input, const std::optional<at::Tensor>& weight,
+                                       const std::optional<at::Tensor>& running_mean);
+TensorSpecs<3> batch_norm_backward(const at::Tensor& input, const std::optional<at::Tensor>& weight,
+                                   std::array<bool, 3> output_mask);
+TensorSpecs<2> batch_norm_statistics(const at::Tensor& input);
+TensorSpecs<3> layer_norm(const at::Tensor& input, at::IntArrayRef normalized_shape,
+                          const std::optional<at::Tensor>& weight);
+TensorSpecs<3> layer_norm_backward(const at::Tensor& input, const std::optional<at::Tensor>& weight,
+                                   const std::optional<at::Tensor>& bias, std::array<bool, 3> output_mask);
+TensorSpecs<3> group_norm(const at::Tensor& input, const std::optional<at::Tensor>& weight, int64_t samples,
+                          int64_t groups);
+TensorSpecs<3> group_norm_backward(const at::Tensor& input, const std::optional<at::Tensor>& weight, int64_t channels,
+                                   std::array<bool, 3> output_mask);
+TensorSpec embedding_dense_backward(const at::Tensor& grad_output, int64_t num_weights);
+TensorSpecs<2> weight_norm(const at::Tensor& v, const at::Tensor& g);
+
+// Convolution, pooling, padding, sampling.
+TensorSpec convolution(const at::Tensor& input, const at::Tensor& weight, at::IntArrayRef stride,
+                       at::IntArrayRef padding, at::IntArrayRef dilation, bool transposed,
+                       at::IntArrayRef output_padding, int64_t groups);
+TensorSpecs<3> convolution_backward(const at::Tensor& grad_output, const at::Tensor& input, const at::Tensor& weight,
+                                    std::array<bool, 3> output_mask);
+TensorSpec adaptive_pool(const at::Tensor& self, at::IntArrayRef output_size);
+TensorSpecs<2> max_pool3d(const at::Tensor& self, at::IntArrayRef kernel_size, at::IntArrayRef stride,
+                          at::IntArrayRef padding, at::IntArrayRef dilation, bool ceil_mode);
+TensorSpec padded(const at::Tensor& self, at::IntArrayRef padding);
+TensorSpec im2col(const at::Tensor& self, at::IntArrayRef kernel_size, at::IntArrayRef dilation,
+                  at::IntArrayRef padding, at::IntArrayRef stride);
+TensorSpec col2im(const at::Tensor& self, at::IntArrayRef output_size, at::IntArrayRef kernel_size);
+TensorSpec grid_sample(const at::Tensor& input, const at::Tensor& grid);
+TensorSpecs<2> grid_sample_backward(const at::Tensor& input, const at::Tensor& grid, std::array<bool, 2> output_mask);
+
+// Recurrent cells and attention.
+TensorSpecs<3> lstm_cell(const at::Tensor& gates, const at::Tensor& cx);
+TensorSpecs<3> lstm_cell_backward(const at::Tensor& cx, const at::Tensor& workspace, bool has_bias);
+TensorSpecs<2> gru_cell(const at::Tensor& hx);
+TensorSpecs<5> gru_cell_backward(const at::Tensor& grad_hy, bool has_bias);
+TensorSpecs<2> flash_attention(const at::Tensor& query);
+TensorSpecs<3> flash_attention_backward(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value);
+
+}  // namespace shapes
+}  // namespace npu::aten
