@@ -42,7 +42,7 @@ const TaskInfo kValueWrite{
 constexpr uint32_t kValueWriteNs = 100;
 
 Queue& make_queue(Context& context, StreamId id, int priority) {
-  return context.driver().create_queue({context.ordinal(), id, priority, &context.error_sink()});
+  return context.driver().create_queue({context.ordinal(), context.device(), id, priority, &context.error_sink()});
 }
 
 }  // namespace

@@ -80,7 +80,8 @@ class Queue {
 
 struct QueueOptions {
   DeviceIndex device = 0;
-  StreamId stream = 0;   // for reports
+  DeviceIndex shown_as = 0;  // what programs call the device: in reports, observers and TaskContext
+  StreamId stream = 0;       // likewise
   int priority = 0;      // kGreatestPriority ... kLeastPriority; lower = first among waiting tasks
   TaskErrorSink* errors = nullptr;
 };

@@ -98,7 +98,7 @@ uint64_t Executor::submit(SimQueue& queue, const Submission& submission) {
     slot = queue.ring().begin(submission, number);
   }
   observe([&](Observer& observer) {
-    observer.on_submit({queue.device(), queue.stream(), number, &submission.info, slot->arguments(), clock_.now_ns(),
+    observer.on_submit({queue.context.device, queue.stream(), number, &submission.info, slot->arguments(), clock_.now_ns(),
                         slot->traceback});
   });
   queue.ring().publish(*slot, number);
@@ -252,11 +252,11 @@ bool Executor::wait(SimQueue& queue, uint64_t number, int64_t deadline_ns) {
       done = completion.wait_for(std::min(kPollNs, deadline_ns - now));
       if (!done) host_wait.poll();
       NPU_CHECK(done || !stopping_.load(std::memory_order_relaxed), kInvalidState, "the runtime has shut down while a host ",
-                "thread waited for npu:", queue.device(), " stream ", queue.stream());
+                "thread waited for npu:", queue.context.device, " stream ", queue.stream());
       if (!done && !reported && now - start > hang_report_ns) {
         reported = true;
         log(LogLevel::kWarning, detail::concat("a host thread has waited ", (now - start) / 1'000'000'000,
-                                               " s for npu:", queue.device(), " stream ", queue.stream(), " task ", number,
+                                               " s for npu:", queue.context.device, " stream ", queue.stream(), " task ", number,
                                                ". What is not finished:\n", driver_.describe_waits()));
       }
     }

@@ -18,7 +18,7 @@ void SimQueue::assign(const QueueOptions& options) {
   priority_ = options.priority;
   errors_ = options.errors;
   set_skipping(false);
-  context = TaskContext(options.device, options.stream, map_, executor_);
+  context = TaskContext(options.shown_as, options.stream, map_, executor_);
 }
 
 void SimQueue::resume() { executor_.make_ready(*this); }
@@ -66,7 +66,7 @@ std::string SimQueue::describe() const {
   const uint64_t queued = submitted();
   if (done >= queued) return {};
   std::ostringstream out;
-  out << "npu:" << device_ << " stream " << stream_ << ": task " << done + 1 << " of " << queued;
+  out << "npu:" << context.device << " stream " << stream_ << ": task " << done + 1 << " of " << queued;
   const StrandState state = state_.load(std::memory_order_acquire);
   if (state == StrandState::kReady) out << " is ready and waits for a worker";
   if (const TaskInfo* current = current_.load(std::memory_order_relaxed);
@@ -78,7 +78,7 @@ std::string SimQueue::describe() const {
   switch (wait_kind_.load(std::memory_order_acquire)) {
     case WaitKind::kQueue: {
       const auto* producer = static_cast<const SimQueue*>(wait_target_.load(std::memory_order_relaxed));
-      out << " waits for task " << number << " of npu:" << producer->device() << " stream " << producer->stream()
+      out << " waits for task " << number << " of npu:" << producer->context.device << " stream " << producer->stream()
           << ", which has completed " << producer->completed();
       break;
     }
