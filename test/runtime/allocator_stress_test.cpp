@@ -36,24 +36,17 @@ class Program {
     for (int step = 0; step < steps; ++step) {
       FakeQueue& queue = queues_[random() % kQueues];
       switch (random() % 8) {
-        case 0:
-          queue.submit();
-          break;
-        case 1:
-          queue.complete_until(queue.submitted());
-          break;
+        case 0: queue.submit(); break;
+        case 1: queue.complete_until(queue.submitted()); break;
         case 2:
           if (!mine.empty()) allocator_.record_stream(mine[random() % mine.size()].block, queue);
           break;
-        case 3:
-          pass_on(random, mine);
-          break;
+        case 3: pass_on(random, mine); break;
         case 4:
         case 5:
           if (!mine.empty()) free(random, mine);
           break;
-        default:
-          allocate(random, queue, mine);
+        default: allocate(random, queue, mine);
       }
       if (random() % 64 == 0) allocator_.release_cached();
       if (random() % 64 == 0) allocator_.stats();

@@ -51,13 +51,14 @@ class DeterministicAllocatorTest : public CachingAllocatorTest {
 };
 
 TEST_F(CachingAllocatorTest, RoundsLikePyTorch) {
-  for (const auto& [requested, rounded, segment] : std::vector<std::array<size_t, 3>>{{0, 512, 2 * kMiB},
-                                                                                      {1, 512, 2 * kMiB},
-                                                                                      {513, 1024, 2 * kMiB},
-                                                                                      {kMiB, kMiB, 2 * kMiB},
-                                                                                      {kMiB + 1, kMiB + 512, 20 * kMiB},
-                                                                                      {10 * kMiB, 10 * kMiB, 10 * kMiB},
-                                                                                      {11 * kMiB, 12 * kMiB, 12 * kMiB}}) {
+  for (const auto& [requested, rounded, segment] :
+       std::vector<std::array<size_t, 3>>{{0, 512, 2 * kMiB},
+                                          {1, 512, 2 * kMiB},
+                                          {513, 1024, 2 * kMiB},
+                                          {kMiB, kMiB, 2 * kMiB},
+                                          {kMiB + 1, kMiB + 512, 20 * kMiB},
+                                          {10 * kMiB, 10 * kMiB, 10 * kMiB},
+                                          {11 * kMiB, 12 * kMiB, 12 * kMiB}}) {
     Block* const block = allocate(requested);
     EXPECT_EQ(block->requested_bytes, requested);
     EXPECT_EQ(block->bytes, rounded) << requested;

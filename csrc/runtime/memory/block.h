@@ -38,14 +38,14 @@ struct alignas(64) CachedBlock : Block {
 
   std::atomic<State> state{State::kSpare};
   StatType kind = StatType::kSmallPool;
-  BlockPool* pool = nullptr;       // changes only while the whole segment is free
+  BlockPool* pool = nullptr;        // changes only while the whole segment is free
   CachedBlock* previous = nullptr;  // neighbours in the segment; null at its ends
   CachedBlock* next = nullptr;
-  CachedBlock* before = nullptr;   // in whatever list the state says
+  CachedBlock* before = nullptr;  // in whatever list the state says
   CachedBlock* after = nullptr;
-  uint64_t freed_at = 0;           // tasks of the pool's queue up to this number may touch the memory
-  StreamId stream = 0;             // it was allocated for, for observers
-  std::vector<Use> uses;           // by other queues
+  uint64_t freed_at = 0;  // tasks of the pool's queue up to this number may touch the memory
+  StreamId stream = 0;    // it was allocated for, for observers
+  std::vector<Use> uses;  // by other queues
 
   bool is_split() const noexcept { return previous != nullptr || next != nullptr; }
 };

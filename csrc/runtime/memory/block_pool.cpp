@@ -22,15 +22,17 @@ bool uses_completed(const CachedBlock& block) {
 
 }  // namespace
 
-BlockPool::Taken BlockPool::take(const Request& request) {
+BlockPool::Taken BlockPool::take(const Request& request, Reuse reuse) {
   MutexLock lock(mutex_);
-  if (CachedBlock* const freed = drain(request.bytes)) return mark_live(*freed, request);
+  const bool in_order = reuse == Reuse::kInStreamOrder;
+  if (CachedBlock* const freed = drain(in_order ? request.bytes : 0)) return mark_live(*freed, request);
   CachedBlock* block = free_list(request.kind).find(request.bytes);
   if (block == nullptr && !pending_.empty()) {
     reclaim_pending();
     block = free_list(request.kind).find(request.bytes);
   }
-  return block == nullptr ? Taken{} : hand_out(*block, request);
+  if (block == nullptr || (!in_order && block->freed_at > queue_.completed())) return {};
+  return hand_out(*block, request);
 }
 
 BlockPool::Taken BlockPool::take_from(const Segment& segment, const Request& request) {

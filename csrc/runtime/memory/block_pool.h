@@ -41,12 +41,17 @@ class BlockPool {
     bool is_above_allowance = false;  // the allocator should look for a new peak
   };
 
+  enum class Reuse : uint8_t {
+    kInStreamOrder,  // tasks that used the memory may still be queued: the new ones come after them
+    kFinished,       // all of them have completed
+  };
+
   BlockPool(Queue& queue, DeviceIndex device) : queue_(queue), device_(device) {}
 
   Queue& queue() const noexcept { return queue_; }
 
   // A live block; null when nothing cached fits.
-  Taken take(const Request& request);
+  Taken take(const Request& request, Reuse reuse);
   // The same from a segment that the pool gets. Never null.
   Taken take_from(const Segment& segment, const Request& request);
 
@@ -68,7 +73,7 @@ class BlockPool {
   std::vector<CachedBlock::Use> pending();  // uses that blocks wait for
   size_t largest_free_bytes();
   std::vector<Segment> segments();
-  CachedBlock* find(const void* address);   // the live block around an address; null = none
+  CachedBlock* find(const void* address);  // the live block around an address; null = none
 
  private:
   using State = CachedBlock::State;

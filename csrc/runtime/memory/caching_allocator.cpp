@@ -21,8 +21,10 @@ namespace {
 constexpr size_t kMiB = size_t{1} << 20;
 constexpr size_t kLargestSmallBlock = kMiB;
 constexpr size_t kSmallSegment = 2 * kMiB;
-constexpr size_t kSharedLargeSegment = 20 * kMiB;   // for blocks below kLargestSharedBlock
+constexpr size_t kSharedLargeSegment = 20 * kMiB;  // for blocks below kLargestSharedBlock
 constexpr size_t kLargestSharedBlock = 10 * kMiB;
+
+constexpr int kDrainRounds = 16;
 
 size_t round_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 size_t block_bytes(size_t requested) { return std::max(kBlockUnit, round_up(requested, kBlockUnit)); }
@@ -42,6 +44,17 @@ void change(StatArray<StatValue>& stat, StatType kind, int64_t amount) {
     (amount > 0 ? value->allocated : value->freed) += std::abs(amount);
   }
 }
+
+class SeekerOfRoom {
+ public:
+  explicit SeekerOfRoom(std::atomic<int>& seekers) : seekers_(seekers) { ++seekers_; }
+  ~SeekerOfRoom() { --seekers_; }
+  SeekerOfRoom(const SeekerOfRoom&) = delete;
+  SeekerOfRoom& operator=(const SeekerOfRoom&) = delete;
+
+ private:
+  std::atomic<int>& seekers_;
+};
 
 std::string for_people(size_t bytes) {
   const double mib = static_cast<double>(bytes) / static_cast<double>(kMiB);
@@ -64,6 +77,9 @@ class CachingAllocator::Impl {
   void release_cached();
   void set_memory_fraction(double fraction);
   double memory_fraction() const { return fraction_.load(std::memory_order_relaxed); }
+  double allowed_bytes() const {
+    return memory_fraction() * static_cast<double>(driver_.memory_info(ordinal_).total_bytes);
+  }
   AllocatorStats stats();
   void reset_peak_stats();
   void reset_accumulated_stats();
@@ -107,10 +123,11 @@ class CachingAllocator::Impl {
   std::array<std::atomic<PoolNode*>, kBuckets> buckets_{};
   EventCount alloc_retries_{0}, ooms_{0}, sync_all_streams_{0}, device_allocs_{0}, device_frees_{0};
   std::atomic<double> fraction_{1.0};
-  Mutex growth_mutex_;  // "fits the fraction" and "is reserved" are one step
+  std::atomic<int> seekers_of_room_{0};  // threads that drain the streams to find memory
+  Mutex growth_mutex_;                   // "fits the fraction" and "is reserved" are one step
   StatArray<StatValue> segments_ GUARDED_BY(growth_mutex_);
   StatArray<StatValue> reserved_bytes_ GUARDED_BY(growth_mutex_);
-  Mutex stats_mutex_;   // pools are added, summed up and given allowances; taken before the pools' own
+  Mutex stats_mutex_;  // pools are added, summed up and given allowances; taken before the pools' own
   Amounts peaks_ GUARDED_BY(stats_mutex_){};
   Sums hidden_ GUARDED_BY(stats_mutex_);  // as of the latest reset of accumulated values
 };
@@ -130,10 +147,14 @@ Block* CachingAllocator::Impl::allocate(size_t requested, Queue& queue, StreamId
   const Request request{bytes, requested, kind_of_block(bytes), stream};
   BlockPool& pool = pool_of(queue);
   Taken taken = take_cached(pool, request);
-  if (taken.block == nullptr) [[unlikely]] taken = grow(pool, request);
-  if (taken.block == nullptr) [[unlikely]] taken = make_room(pool, request);
-  if (taken.block == nullptr) [[unlikely]] throw_out_of_memory(requested);
-  if (taken.is_above_allowance) [[unlikely]] note_peak(pool);
+  if (taken.block == nullptr) [[unlikely]]
+    taken = grow(pool, request);
+  if (taken.block == nullptr) [[unlikely]]
+    taken = make_room(pool, request);
+  if (taken.block == nullptr) [[unlikely]]
+    throw_out_of_memory(requested);
+  if (taken.is_above_allowance) [[unlikely]]
+    note_peak(pool);
   observe([&](Observer& o) { o.on_allocate(device_, stream, taken.block->address, taken.block->bytes); });
   return taken.block;
 }
@@ -173,12 +194,12 @@ BlockPool& CachingAllocator::Impl::add_pool(std::atomic<PoolNode*>& bucket, Queu
 template <class Visit>
 void CachingAllocator::Impl::for_each_pool(const Visit& visit) {
   for (std::atomic<PoolNode*>& bucket : buckets_)
-    for (PoolNode* node = bucket.load(std::memory_order_acquire); node != nullptr; node = node->next)
-      visit(node->pool);
+    for (PoolNode* node = bucket.load(std::memory_order_acquire); node != nullptr; node = node->next) visit(node->pool);
 }
 
 BlockPool::Taken CachingAllocator::Impl::take_cached(BlockPool& pool, const Request& request) {
-  const Taken taken = pool.take(request);
+  const bool scarce = seekers_of_room_.load(std::memory_order_relaxed) != 0;
+  const Taken taken = pool.take(request, scarce ? BlockPool::Reuse::kFinished : BlockPool::Reuse::kInStreamOrder);
   return taken.block != nullptr || deterministic_ ? taken : take_from_finished_streams(pool, request);
 }
 
@@ -194,9 +215,8 @@ BlockPool::Taken CachingAllocator::Impl::grow(BlockPool& pool, const Request& re
   Segment segment{nullptr, segment_bytes(request.bytes), request.kind};
   {
     MutexLock lock(growth_mutex_);
-    const double allowed = memory_fraction() * static_cast<double>(driver_.memory_info(ordinal_).total_bytes);
     const auto bytes = static_cast<int64_t>(segment.bytes);
-    if (static_cast<double>(reserved_bytes_[0].current + bytes) > allowed) return {};
+    if (static_cast<double>(reserved_bytes_[0].current + bytes) > allowed_bytes()) return {};
     segment.base = driver_.allocate(ordinal_, segment.bytes);
     if (segment.base == nullptr) return {};
     change(segments_, segment.kind, 1);
@@ -207,14 +227,22 @@ BlockPool::Taken CachingAllocator::Impl::grow(BlockPool& pool, const Request& re
 }
 
 BlockPool::Taken CachingAllocator::Impl::make_room(BlockPool& pool, const Request& request) {
-  if (request.bytes > driver_.memory_info(ordinal_).total_bytes) return {};
+  if (static_cast<double>(request.bytes) > allowed_bytes()) return {};
   alloc_retries_.fetch_add(1, std::memory_order_relaxed);
   release_cached();
   if (const Taken taken = grow(pool, request); taken.block != nullptr) return taken;
-  drain_streams();
-  if (const Taken taken = take_cached(pool, request); taken.block != nullptr) return taken;
-  release_cached();
-  return grow(pool, request);
+  // Without a lock other threads may take what a round frees. They are slowed down: until this is over they get finished
+  // memory only, and while what is live leaves room, another round can win.
+  const SeekerOfRoom seeker(seekers_of_room_);
+  for (int round = 0; round < kDrainRounds; ++round) {
+    drain_streams();
+    if (const Taken taken = pool.take(request, BlockPool::Reuse::kInStreamOrder); taken.block != nullptr) return taken;
+    release_cached();
+    if (const Taken taken = grow(pool, request); taken.block != nullptr) return taken;
+    const auto live_bytes = static_cast<size_t>(stats().allocated_bytes[0].current);
+    if (static_cast<double>(live_bytes + request.bytes) > allowed_bytes()) break;
+  }
+  return {};
 }
 
 void CachingAllocator::Impl::drain_streams() {
@@ -253,14 +281,15 @@ void CachingAllocator::Impl::throw_out_of_memory(size_t requested) {
   const MemoryInfo info = driver_.memory_info(ordinal_);
   const std::string limit =
       memory_fraction() < 1 ? detail::concat(" This process may use ", memory_fraction(), " of it.") : "";
-  NPU_THROW(kOutOfMemory, "out of memory on npu:", device_, ": tried to allocate ", for_people(requested), " (",
-            requested, " bytes). The device has ", for_people(info.total_bytes), " capacity, of which ",
-            for_people(info.free_bytes), " is free.", limit, " The caching allocator has reserved ",
-            for_people(static_cast<size_t>(now.reserved_bytes[0].current)), ", of which ",
-            for_people(static_cast<size_t>(now.allocated_bytes[0].current)),
-            " is allocated; the largest free cached block has ", for_people(largest),
-            ". Free tensors that are no longer needed, make batches smaller, or give the simulated device more memory with "
-            "NPU_SIM_MEMORY.");
+  NPU_THROW(
+      kOutOfMemory, "out of memory on npu:", device_, ": tried to allocate ", for_people(requested), " (", requested,
+      " bytes). The device has ", for_people(info.total_bytes), " capacity, of which ", for_people(info.free_bytes),
+      " is free.", limit, " The caching allocator has reserved ",
+      for_people(static_cast<size_t>(now.reserved_bytes[0].current)), ", of which ",
+      for_people(static_cast<size_t>(now.allocated_bytes[0].current)),
+      " is allocated; the largest free cached block has ", for_people(largest),
+      ". Free tensors that are no longer needed, make batches smaller, or give the simulated device more memory with "
+      "NPU_SIM_MEMORY.");
 }
 
 CachedBlock* CachingAllocator::Impl::find(const void* address) {
@@ -272,8 +301,8 @@ CachedBlock* CachingAllocator::Impl::find(const void* address) {
 }
 
 void CachingAllocator::Impl::set_memory_fraction(double fraction) {
-  NPU_CHECK(fraction > 0 && fraction <= 1, kInvalidArgument, "memory fraction ", fraction,
-            " of npu:", device_, ": it must be above 0 and at most 1.");
+  NPU_CHECK(fraction > 0 && fraction <= 1, kInvalidArgument, "memory fraction ", fraction, " of npu:", device_,
+            ": it must be above 0 and at most 1.");
   fraction_.store(fraction, std::memory_order_relaxed);
 }
 
@@ -313,7 +342,8 @@ AllocatorStats CachingAllocator::Impl::stats() {
         const int64_t current = sums.current[column][i], increases = sums.increases[column][i];
         const int64_t hidden_increases = hidden_.increases[column][i];
         const int64_t hidden_decreases = hidden_increases - hidden_.current[column][i];
-        values[column] = {current, peaks_[column][i], increases - hidden_increases, increases - current - hidden_decreases};
+        values[column] = {current, peaks_[column][i], increases - hidden_increases,
+                          increases - current - hidden_decreases};
       }
       return values;
     };

@@ -37,12 +37,12 @@ class NPU_API CachingAllocator {
   void free(Block* block) noexcept;
   void record_stream(Block* block, Queue& queue);
   void record_stream(Block* block, Stream& stream) { record_stream(block, stream.queue()); }
-  Block* find(const void* address) const;    // the live block around an address; null = none. For reports, slow
+  Block* find(const void* address) const;  // the live block around an address; null = none. For reports, slow
 
   // Gives segments back to the driver that are free and whose streams have completed the tasks that used them; waits for
   // nothing, so synchronise first to release all that is free.
   void release_cached();
-  void set_memory_fraction(double fraction); // of the device's capacity; kInvalidArgument outside (0, 1]
+  void set_memory_fraction(double fraction);  // of the device's capacity; kInvalidArgument outside (0, 1]
   double memory_fraction() const;
 
   AllocatorStats stats() const;
