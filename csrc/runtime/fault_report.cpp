@@ -18,14 +18,10 @@ constexpr int kSignals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
 
 const char* name_of(int signal) {
   switch (signal) {
-    case SIGSEGV:
-      return "SIGSEGV";
-    case SIGBUS:
-      return "SIGBUS";
-    case SIGFPE:
-      return "SIGFPE";
-    default:
-      return "SIGILL";
+    case SIGSEGV: return "SIGSEGV";
+    case SIGBUS: return "SIGBUS";
+    case SIGFPE: return "SIGFPE";
+    default: return "SIGILL";
   }
 }
 
@@ -55,9 +51,7 @@ class Line {
     return *this;
   }
   Line& address(uintptr_t value) { return text("0x").number(value, 16); }
-  void print() const {
-    [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, buffer_, length_);
-  }
+  void print() const { [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, buffer_, length_); }
 
  private:
   char buffer_[1024];
@@ -77,7 +71,7 @@ void describe_address(Line& line, int signal, uintptr_t address, const FaultRegi
   const uintptr_t device_address = address - region.begin + region.device_begin;
   const AllocationHistory found = region.history(region.owner, device_address);
   line.text("npu fatal: ").text(name_of(signal)).text(by_host ? ": host code touched " : ": a task touched ");
-  line.address(device_address).text(", memory of npu:").number(static_cast<uint64_t>(region.device)).text(": ");
+  line.address(device_address).text(", memory of npu:").number(static_cast<uint64_t>(found.device)).text(": ");
   if (found.bytes == 0) {
     line.text("nothing was ever allocated there.\n");
   } else {
@@ -120,7 +114,7 @@ void chain(int signal, siginfo_t* info, void* context) {
     previous.sa_handler(signal);
   } else {
     // The default action needs no handler on the stack: the faulting instruction runs again, or the signal is sent again.
-    struct sigaction standard {};
+    struct sigaction standard{};
     standard.sa_handler = previous.sa_handler;
     sigaction(signal, &standard, nullptr);
     if (info->si_code <= 0) raise(signal);
@@ -140,9 +134,10 @@ void install_fault_report() {
   static std::once_flag once;
   std::call_once(once, [] {
     for (const int signal : kSignals) {
-      struct sigaction action {};
+      struct sigaction action{};
       action.sa_sigaction = on_fatal_signal;
-      action.sa_flags = SA_SIGINFO | SA_ONSTACK;  // a stack overflow is reported on the thread's alternate stack, if any
+      action.sa_flags =
+          SA_SIGINFO | SA_ONSTACK;  // a stack overflow is reported on the thread's alternate stack, if any
       sigemptyset(&action.sa_mask);
       sigaction(signal, nullptr, &g_previous[signal]);  // before ours can run
       sigaction(signal, &action, nullptr);

@@ -34,6 +34,7 @@ inline const CurrentTask* current_task() noexcept { return detail::t_current_tas
 
 // The allocation that an address belongs or last belonged to. bytes = 0: it was never allocated.
 struct AllocationHistory {
+  DeviceIndex device = 0;  // as programs call it
   uintptr_t base = 0;
   size_t bytes = 0;
   bool live = false;
@@ -44,7 +45,6 @@ struct FaultRegion {
   enum class Kind : uint8_t { kDevice, kEngine };  // as tensors see the memory, or as the simulated engines do
 
   Kind kind = Kind::kDevice;
-  DeviceIndex device = 0;
   uintptr_t begin = 0;
   size_t bytes = 0;
   uintptr_t device_begin = 0;  // device address of `begin`

@@ -45,6 +45,15 @@ TEST_F(FaultReportDeathTest, HostAccessNamesDeviceAllocationAndRemedy) {
               "\\(4194304 bytes\\)(.|\n)*tensor.cpu\\(\\)");
 }
 
+TEST_F(FaultReportDeathTest, DevicesAreCalledWhatProgramsCallThem) {
+  memory_.show_as(1);
+  const auto access = [&] {
+    install_fault_report();
+    touch(address_);
+  };
+  EXPECT_EXIT(access(), kDiesBySegv, "memory of npu:1: 0 bytes into");
+}
+
 TEST_F(FaultReportDeathTest, FreedAndUnusedMemoryAreToldApart) {
   const auto freed = [&] {
     install_fault_report();
@@ -92,7 +101,7 @@ TEST_F(FaultReportDeathTest, FaultsElsewhereStaySilentAndDie) {
 
 TEST_F(FaultReportDeathTest, PreviousHandlerGetsTheSignal) {
   const auto chained = [&] {
-    struct sigaction action {};
+    struct sigaction action{};
     action.sa_flags = SA_SIGINFO;
     action.sa_sigaction = [](int, siginfo_t*, void*) { _exit(77); };
     sigaction(SIGSEGV, &action, nullptr);

@@ -25,6 +25,7 @@ WindowOptions with_whole_granules(WindowOptions options) {
 
 DeviceMemory::DeviceMemory(DeviceIndex device, const WindowOptions& options)
     : device_(device),
+      shown_as_(device),
       capacity_(with_whole_granules(options).capacity_bytes),
       window_(with_whole_granules(options)),
       granules_(std::make_unique<Granule[]>(window_.bytes() / kGranule)) {
@@ -33,9 +34,9 @@ DeviceMemory::DeviceMemory(DeviceIndex device, const WindowOptions& options)
     return static_cast<const DeviceMemory*>(owner)->history(address);
   };
   const uintptr_t begin = window_.begin();
-  add_fault_region({FaultRegion::Kind::kDevice, device, begin, window_.bytes(), begin, history, this});
+  add_fault_region({FaultRegion::Kind::kDevice, begin, window_.bytes(), begin, history, this});
   if (const uintptr_t delta = window_.engine_delta())
-    add_fault_region({FaultRegion::Kind::kEngine, device, begin + delta, window_.bytes(), begin, history, this});
+    add_fault_region({FaultRegion::Kind::kEngine, begin + delta, window_.bytes(), begin, history, this});
 }
 
 DeviceMemory::~DeviceMemory() { remove_fault_regions(this); }
@@ -48,7 +49,8 @@ MemoryInfo DeviceMemory::info() const {
 AllocationHistory DeviceMemory::history(uintptr_t address) const noexcept {
   const uint64_t word = granules_[(address - window_.begin()) / kGranule].load(std::memory_order_acquire);
   const size_t count = (word & ~kLiveBit) >> 32;
-  return {window_.begin() + (word & UINT32_MAX) * kGranule, count * kGranule, (word & kLiveBit) != 0};
+  return {shown_as_.load(std::memory_order_relaxed), window_.begin() + (word & UINT32_MAX) * kGranule, count * kGranule,
+          (word & kLiveBit) != 0};
 }
 
 MemoryLocation DeviceMemory::locate(const void* address) const noexcept {

@@ -21,13 +21,15 @@ namespace npu {
 
 class NPU_API DeviceMemory {
  public:
-  // `device` is for reports. The capacity is rounded down to 2 MiB.
+  // `device` is the driver's number. The capacity is rounded down to 2 MiB.
   DeviceMemory(DeviceIndex device, const WindowOptions& options);
   ~DeviceMemory();
   DeviceMemory(const DeviceMemory&) = delete;
   DeviceMemory& operator=(const DeviceMemory&) = delete;
 
   const AddressWindow& window() const noexcept { return window_; }
+  // What programs call the device, for the fault report; the driver's number at first.
+  void show_as(DeviceIndex device) noexcept { shown_as_.store(device, std::memory_order_relaxed); }
   MemoryInfo info() const;
 
   // The allocation around a device address: kDevice inside the window, with a base while that allocation is live.
@@ -44,12 +46,13 @@ class NPU_API DeviceMemory {
   // granule. 0 = never allocated.
   using Granule = std::atomic<uint64_t>;
 
-  size_t take_range(size_t bytes);                    // offset; kNoRange when there is none
-  void give_range(size_t offset, size_t bytes);       // merges with its neighbours
+  size_t take_range(size_t bytes);               // offset; kNoRange when there is none
+  void give_range(size_t offset, size_t bytes);  // merges with its neighbours
   void mark(size_t offset, size_t bytes, bool live) noexcept;
   AllocationHistory history(uintptr_t address) const noexcept;  // safe in signal handlers
 
   const DeviceIndex device_;
+  std::atomic<DeviceIndex> shown_as_;
   const size_t capacity_;
   AddressWindow window_;
   std::unique_ptr<Granule[]> granules_;
