@@ -173,8 +173,7 @@ std::optional<std::string> look_up(const Environment& environment, const char* n
 
 void apply(Config& config, const Variable& variable, const Environment& environment) {
   const auto own = look_up(environment, variable.name, variable.empty_is_a_value);
-  const auto other =
-      variable.alias ? look_up(environment, variable.alias, variable.empty_is_a_value) : std::nullopt;
+  const auto other = variable.alias ? look_up(environment, variable.alias, variable.empty_is_a_value) : std::nullopt;
   NPU_CHECK(!own || !other || *own == *other, kInvalidArgument, variable.name, "=", *own, " and ", variable.alias, "=",
             *other, " contradict each other; they mean the same. Set one of them.");
   if (own || other) variable.apply(config, {own ? variable.name : variable.alias, own ? *own : *other});
@@ -227,12 +226,13 @@ std::vector<std::string> unknown_variables(const std::vector<std::string>& names
     if (!name.starts_with("NPU_") || std::any_of(std::begin(kVariables), std::end(kVariables), is_this) ||
         std::find(std::begin(kOtherNames), std::end(kOtherNames), name) != std::end(kOtherNames))
       continue;
-    const auto nearest = std::min_element(
-        std::begin(kVariables), std::end(kVariables), [name](const Variable& a, const Variable& b) {
+    const auto nearest =
+        std::min_element(std::begin(kVariables), std::end(kVariables), [name](const Variable& a, const Variable& b) {
           return edit_distance(name, a.name) < edit_distance(name, b.name);
         });
-    warnings.push_back(detail::concat("the environment variable ", name, " is not known and has no effect; did you mean ",
-                                      nearest->name, "? docs/configuration.md lists them all."));
+    warnings.push_back(detail::concat("the environment variable ", name,
+                                      " is not known and has no effect; did you mean ", nearest->name,
+                                      "? docs/configuration.md lists them all."));
   }
   return warnings;
 }

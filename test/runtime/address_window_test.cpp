@@ -125,26 +125,32 @@ constexpr bool kAddressSpaceIsTaken = false;
 
 TEST(AddressWindowTest, ShrinksToTheCapacityUnderAnAddressLimit) {
   if (kAddressSpaceIsTaken) GTEST_SKIP() << "needs an address space without sanitizer shadow";
-  EXPECT_EQ(run_with_address_limit(1100 * kMiB, [] {
-    AddressWindow window({.capacity_bytes = 512 * kMiB, .window_bytes = 0, .unified = false});
-    return window.bytes() == 512 * kMiB ? 0 : 1;
-  }), 0);
+  EXPECT_EQ(run_with_address_limit(1100 * kMiB,
+                                   [] {
+                                     AddressWindow window(
+                                         {.capacity_bytes = 512 * kMiB, .window_bytes = 0, .unified = false});
+                                     return window.bytes() == 512 * kMiB ? 0 : 1;
+                                   }),
+            0);
 }
 
 TEST(AddressWindowTest, NamesTheLimitThatRefusesTheCapacity) {
   if (kAddressSpaceIsTaken) GTEST_SKIP() << "needs an address space without sanitizer shadow";
-  EXPECT_EQ(run_with_address_limit(700 * kMiB, [] {
-    try {
-      AddressWindow window({.capacity_bytes = 512 * kMiB, .window_bytes = 0, .unified = false});
-    } catch (const Error& error) {
-      const std::string message = error.what();
-      return error.code() == ErrorCode::kLimit && message.find("ulimit -v") != std::string::npos &&
-                     message.find("NPU_SIM_MEMORY") != std::string::npos
-                 ? 0
-                 : 1;
-    }
-    return 2;
-  }), 0);
+  EXPECT_EQ(run_with_address_limit(
+                700 * kMiB,
+                [] {
+                  try {
+                    AddressWindow window({.capacity_bytes = 512 * kMiB, .window_bytes = 0, .unified = false});
+                  } catch (const Error& error) {
+                    const std::string message = error.what();
+                    return error.code() == ErrorCode::kLimit && message.find("ulimit -v") != std::string::npos &&
+                                   message.find("NPU_SIM_MEMORY") != std::string::npos
+                               ? 0
+                               : 1;
+                  }
+                  return 2;
+                }),
+            0);
 }
 
 TEST(AddressWindowTest, IsAbsentInAForkedChild) {

@@ -46,16 +46,14 @@ TEST(ConfigTest, DefaultsWhenNothingIsSet) {
 }
 
 TEST(ConfigTest, EveryVariableReachesItsField) {
-  const Config config = read({{"NPU_VISIBLE_DEVICES", "1, 0"},   {"NPU_LAUNCH_BLOCKING", "1"},
-                              {"NPU_LOG_LEVEL", "debug"},        {"NPU_TRACEBACK", "true"},
-                              {"NPU_FALLBACK", "error"},         {"NPU_FAULT_REPORT", "0"},
-                              {"NPU_HANG_REPORT_S", "2.5"},      {"NPU_EXIT_TIMEOUT_S", "0"},
-                              {"NPU_SIM_DEVICES", "8"},          {"NPU_SIM_MEMORY", "512M"},
-                              {"NPU_SIM_WINDOW", "2G"},          {"NPU_SIM_WORKERS", "3"},
-                              {"NPU_SIM_CUBE_CORES", "4"},       {"NPU_SIM_VECTOR_CORES", "5"},
-                              {"NPU_SIM_DMA_IN_ENGINES", "6"},   {"NPU_SIM_DMA_OUT_ENGINES", "7"},
-                              {"NPU_SIM_QUEUE_DEPTH", "64"},     {"NPU_SIM_INLINE", "false"},
-                              {"NPU_SIM_DETERMINISTIC", "1"},    {"NPU_SIM_UNIFIED_MEMORY", "1"}});
+  const Config config =
+      read({{"NPU_VISIBLE_DEVICES", "1, 0"},  {"NPU_LAUNCH_BLOCKING", "1"},   {"NPU_LOG_LEVEL", "debug"},
+            {"NPU_TRACEBACK", "true"},        {"NPU_FALLBACK", "error"},      {"NPU_FAULT_REPORT", "0"},
+            {"NPU_HANG_REPORT_S", "2.5"},     {"NPU_EXIT_TIMEOUT_S", "0"},    {"NPU_SIM_DEVICES", "8"},
+            {"NPU_SIM_MEMORY", "512M"},       {"NPU_SIM_WINDOW", "2G"},       {"NPU_SIM_WORKERS", "3"},
+            {"NPU_SIM_CUBE_CORES", "4"},      {"NPU_SIM_VECTOR_CORES", "5"},  {"NPU_SIM_DMA_IN_ENGINES", "6"},
+            {"NPU_SIM_DMA_OUT_ENGINES", "7"}, {"NPU_SIM_QUEUE_DEPTH", "64"},  {"NPU_SIM_INLINE", "false"},
+            {"NPU_SIM_DETERMINISTIC", "1"},   {"NPU_SIM_UNIFIED_MEMORY", "1"}});
   EXPECT_EQ(config.visible_devices, (std::vector<int>{1, 0}));
   EXPECT_TRUE(config.launch_blocking);
   EXPECT_EQ(config.log_level, LogLevel::kDebug);
@@ -98,7 +96,8 @@ TEST(ConfigTest, ValuesThatCannotBeUsedAreNamed) {
       {"NPU_VISIBLE_DEVICES", "-3"}, {"NPU_VISIBLE_DEVICES", "0,,1"}};
   for (const auto& [name, value] : bad) {
     const std::string message = refusal({{name, value}});
-    EXPECT_NE(message.find(std::string(name) + "=" + value), std::string::npos) << name << "=" << value << ": " << message;
+    EXPECT_NE(message.find(std::string(name) + "=" + value), std::string::npos)
+        << name << "=" << value << ": " << message;
     EXPECT_NE(message.find("expected"), std::string::npos) << message;
   }
 }

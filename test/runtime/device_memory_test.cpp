@@ -17,7 +17,9 @@ namespace {
 constexpr size_t kMiB = size_t{1} << 20;
 constexpr size_t kCapacity = 64 * kMiB;
 
-DeviceMemory make_memory() { return DeviceMemory(3, {.capacity_bytes = kCapacity, .window_bytes = 0, .unified = false}); }
+DeviceMemory make_memory() {
+  return DeviceMemory(3, {.capacity_bytes = kCapacity, .window_bytes = 0, .unified = false});
+}
 
 char* engine_pointer(const DeviceMemory& memory, void* address) {
   return static_cast<char*>(address) + memory.window().engine_delta();

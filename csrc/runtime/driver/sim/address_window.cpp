@@ -54,10 +54,10 @@ void release(uintptr_t begin, size_t bytes) {
 
 [[noreturn]] void throw_refused(const WindowOptions& options, size_t bytes, int error) {
   const size_t limit = address_space_limit();
-  const std::string reason =
-      limit == SIZE_MAX ? detail::concat("the system refused (", std::strerror(error),
-                                         "); see vm.overcommit_memory and vm.max_map_count in sysctl")
-                        : detail::concat("the address space limit `ulimit -v` is ", limit >> 10, " KiB");
+  const std::string reason = limit == SIZE_MAX
+                                 ? detail::concat("the system refused (", std::strerror(error),
+                                                  "); see vm.overcommit_memory and vm.max_map_count in sysctl")
+                                 : detail::concat("the address space limit `ulimit -v` is ", limit >> 10, " KiB");
   NPU_THROW(kLimit, "reserving ", options.unified ? "" : "2 x ", bytes >> 20, " MiB of addresses for a device with ",
             options.capacity_bytes >> 20, " MiB of memory: ", reason,
             ". Raise the limit, or make the device smaller with NPU_SIM_MEMORY (for example NPU_SIM_MEMORY=1G) or "
