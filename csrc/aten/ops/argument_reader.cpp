@@ -6,6 +6,8 @@
 
 #include "aten/ops/arguments.h"
 
+#include <c10/util/strides.h>
+
 namespace npu::aten {
 namespace {
 
@@ -39,13 +41,6 @@ at::Scalar scalar_of(const Record& record) {
     case at::kBool: return value_of<int64_t>(record) != 0;
     default: return value_of<int64_t>(record);
   }
-}
-
-c10::SmallVector<int64_t, 6> contiguous_strides(at::IntArrayRef sizes) {
-  c10::SmallVector<int64_t, 6> strides(sizes.size());
-  int64_t stride = 1;
-  for (size_t i = sizes.size(); i-- > 0; stride *= std::max<int64_t>(sizes[i], 1)) strides[i] = stride;
-  return strides;
 }
 
 // Where a visitor's loop stands: the sizes and strides of one tensor record.
@@ -133,14 +128,14 @@ at::Tensor ArgumentReader::alias(const Record& record) {
   const auto dtype = static_cast<at::ScalarType>(record.dtype);
   if (view.strides != nullptr)
     return make_alias(data, view.sizes, {view.strides, view.sizes.size()}, dtype, record.flags);
-  return make_alias(data, view.sizes, contiguous_strides(view.sizes), dtype, record.flags);
+  return make_alias(data, view.sizes, c10::contiguous_strides(view.sizes), dtype, record.flags);
 }
 
 // The value lies in the block itself. Kernels only read it.
 at::Tensor ArgumentReader::host_value(const Record& record) {
   const at::IntArrayRef sizes(words_of(record), record.rank);
   void* data = const_cast<int64_t*>(words_of(record) + record.rank);
-  return make_alias(data, sizes, contiguous_strides(sizes), static_cast<at::ScalarType>(record.dtype),
+  return make_alias(data, sizes, c10::contiguous_strides(sizes), static_cast<at::ScalarType>(record.dtype),
                     record.flags);
 }
 
