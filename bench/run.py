@@ -1,8 +1,8 @@
 """Speed of the npu as ratios to PyTorch on the CPU: python bench/run.py [--quick] [--only add] [--json FILE].
 
 Each case runs in one process on both devices, interleaved, after its results were compared. The whole set runs twice:
-with glibc's malloc as it is, and tuned not to give large blocks back, which is the strongest CPU eager. Times never make
-it fail.
+with glibc's malloc as it is, and tuned not to give large blocks back, which is the strongest CPU eager. Times never
+make it fail.
 """
 
 from __future__ import annotations
