@@ -1,0 +1,108 @@
+"""The operator table against PyTorch's own list."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+OPS = ROOT / "csrc" / "aten" / "ops"
+sys.path.insert(0, str(ROOT / "tools"))
+
+from gen import table  # noqa: E402
+from gen.schema import Schemas  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def schemas():
+    return Schemas()
+
+
+@pytest.fixture(scope="module")
+def rows(schemas):
+    return table.load(OPS / "npu_functions.yaml", schemas)
+
+
+@pytest.fixture(scope="module")
+def exclusions():
+    groups = yaml.safe_load((OPS / "npu_exclusions.yaml").read_text())
+    assert all(group["why"] for group in groups)
+    return [pattern for group in groups for pattern in group["operators"]]
+
+
+def covered(rows) -> set[str]:
+    return {str(function.func.name) for row in rows for function in row.functions}
+
+
+def needs_backend_kernel(function) -> bool:
+    """Whether PyTorch neither composes the operator nor derives it from another form."""
+    return not function.has_composite_kernel and not function.structured and function.structured_delegate is None
+
+
+def test_every_operator_has_a_route_or_a_reason(schemas, rows, exclusions):
+    done = covered(rows)
+    missing = [
+        name
+        for name, function in schemas.functions.items()
+        if needs_backend_kernel(function)
+        and name not in done
+        and not any(fnmatch.fnmatchcase(name, pattern) for pattern in exclusions)
+    ]
+    assert missing == []
+
+
+def test_every_structured_group_is_covered(schemas, rows):
+    done = covered(rows)
+    missing = {str(g.functional.func.name) for g in schemas.groups.values() if g.structured} - done
+    assert missing == set()
+    assert sum(row.structured for row in rows) == 275
+
+
+def test_no_exclusion_is_idle(schemas, rows, exclusions):
+    done = covered(rows)
+    open_names = [n for n, f in schemas.functions.items() if needs_backend_kernel(f) and n not in done]
+    idle = [pattern for pattern in exclusions if not fnmatch.filter(open_names, pattern)]
+    assert idle == []
+
+
+def test_hand_written_rows_name_the_file_that_registers_them(rows):
+    for row in rows:
+        if row.file is None:
+            continue
+        source = (OPS / row.file).read_text()
+        for function in row.functions:
+            assert f'"{function.func.name}"' in source, f"{row.file} does not register {function.func.name}"
+
+
+def test_hand_written_registrations_have_rows(rows):
+    named = {str(function.func.name) for row in rows if row.file for function in row.functions}
+    for source in OPS.glob("*.cpp"):
+        for name in re.findall(r'm\.impl\(\s*"([^"]+)"', source.read_text()):
+            assert name in named, f"{source.name} registers {name}, which has no row with file: {source.name}"
+
+
+def test_rows_are_ordered_from_fast_to_general(rows):
+    order = {route: place for place, route in enumerate(table.ROUTES)}
+    for row in rows:
+        assert row.route == sorted(row.route, key=order.get), f"{row.func}: {row.route}"
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ({"func": "no_such_operator", "route": "library"}, "no_such_operator is not an operator"),
+        ({"func": "abs", "route": "fast"}, "unknown route fast"),
+        ({"func": "abs", "route": "library", "engine": "warp"}, "unknown engine warp"),
+        ({"func": "nonzero", "route": "synchronous"}, "says why it must wait"),
+        ({"func": "abs", "route": "library", "speed": 1}, "unknown columns"),
+    ],
+)
+def test_a_bad_row_is_an_error_that_names_it(schemas, entry, message):
+    with pytest.raises(ValueError, match=re.escape(message)) as error:
+        table.make_row(entry, schemas)
+    assert entry["func"] in str(error.value)
