@@ -72,7 +72,7 @@ def move_ahead(batches: Iterator[Batch], device: torch.device) -> Iterator[Batch
     compute_stream = torch.npu.current_stream(device)
     copy_stream = torch.npu.Stream(device)
 
-    def start_copy() -> tuple[Batch, torch.npu.Event] | None:
+    def start_copy() -> tuple[Batch, torch.Event] | None:
         host_batch = next(batches, None)
         if host_batch is None:
             return None
@@ -103,13 +103,15 @@ class Result:
 
 
 class Trainer:
-    def __init__(self, device: torch.device, batch_size: int, overlap: bool):
+    def __init__(self, device: torch.device, epochs: int, batch_size: int, overlap: bool):
         self.device = device
+        self.epochs = epochs
+        self.batch_size = batch_size
         self.overlap = overlap
         # Initial weights and the order of the data come from CPU generators: they are the same on every device.
         torch.manual_seed(0)
         self.model = make_model().to(device)
-        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=2e-3, weight_decay=1e-2)
+        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=3e-3, weight_decay=1e-2)
         training, testing = load_data()
         pinned = device.type == "npu"
         order = torch.Generator().manual_seed(1)
@@ -117,12 +119,14 @@ class Trainer:
             training, batch_size, shuffle=True, drop_last=True, generator=order, pin_memory=pinned
         )
         self.testing = DataLoader(testing, batch_size, pin_memory=pinned)
+        self.schedule = torch.optim.lr_scheduler.CosineAnnealingLR(self.optimizer, epochs * len(self.training))
 
     def step(self, images: Tensor, labels: Tensor) -> Tensor:
         loss = nn.functional.cross_entropy(self.model(images), labels)
         self.optimizer.zero_grad()
         loss.backward()
         self.optimizer.step()
+        self.schedule.step()
         return loss.detach()
 
     def train_epoch(self, progress: Progress) -> list[float]:
@@ -154,15 +158,15 @@ class Trainer:
         self.optimizer.load_state_dict(checkpoint["optimizer"])
 
 
-def train(trainer: Trainer, epochs: int, checkpoint: Path, progress: Progress) -> Result:
+def train(trainer: Trainer, checkpoint: Path, progress: Progress) -> Result:
     losses: list[float] = []
-    bar = progress.add_task("epochs", total=epochs)
+    bar = progress.add_task("epochs", total=trainer.epochs)
     start = time.perf_counter()
-    for epoch in range(epochs):
+    for epoch in range(trainer.epochs):
         losses += trainer.train_epoch(progress)
         progress.update(bar, advance=1, description=f"epoch {epoch + 1}, loss {losses[-1]:.4f}")
     seconds = time.perf_counter() - start
-    samples = len(losses) * trainer.training.batch_size
+    samples = len(losses) * trainer.batch_size
 
     accuracy = trainer.accuracy()
     trainer.save(checkpoint)
@@ -197,8 +201,8 @@ def report(result: Result, device: torch.device, timeline, output: Path) -> Tabl
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", type=torch.device, default="npu", help="cpu, npu or npu:1 (default: npu)")
-    parser.add_argument("--epochs", type=int, default=8)
-    parser.add_argument("--batch-size", type=int, default=64)
+    parser.add_argument("--epochs", type=int, default=10)
+    parser.add_argument("--batch-size", type=int, default=32)
     parser.add_argument("--no-overlap", action="store_true", help="copy in the stream that computes")
     parser.add_argument("--output", type=Path, default=Path("build/demo"), help="folder for what is written")
     return parser.parse_args()
@@ -218,8 +222,8 @@ def main() -> None:
     console = Console()
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console) as progress, recording as tasks:
-        trainer = Trainer(device, arguments.batch_size, overlap=not arguments.no_overlap)
-        result = train(trainer, arguments.epochs, arguments.output / "checkpoint.pt", progress)
+        trainer = Trainer(device, arguments.epochs, arguments.batch_size, overlap=not arguments.no_overlap)
+        result = train(trainer, arguments.output / "checkpoint.pt", progress)
     console.print(report(result, device, tasks, arguments.output))
     (arguments.output / "losses.json").write_text(json.dumps(result.losses))
 
