@@ -1,0 +1,208 @@
+// Random operators with a parameter per element, dropout, permutations and choices.
+#include <ATen/TensorOperators.h>
+#include <ATen/native/TensorFactories.h>
+#include <ATen/ops/_assert_async.h>
+#include <ATen/ops/_standard_gamma.h>
+#include <ATen/ops/argmax.h>
+#include <ATen/ops/cumsum.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/leaky_relu.h>
+#include <ATen/ops/ones_like.h>
+#include <ATen/ops/searchsorted.h>
+#include <ATen/ops/topk.h>
+#include <ATen/ops/where.h>
+#include <torch/library.h>
+
+#include "aten/bridge/generator.h"
+#include "aten/ops/counted.h"
+#include "aten/ops/random.h"
+
+namespace npu::aten {
+
+kernels::RandomState reserve(const std::optional<at::Generator>& generator, const at::Tensor& tensor) {
+  const at::Generator& used = generator.has_value() && generator->defined() ? *generator : default_generator(tensor.get_device());
+  TORCH_CHECK(used.device() == tensor.device(), "expected a generator of ", tensor.device(), ", got one of ", used.device(),
+              "; make it with torch.Generator(device='", tensor.device(), "')");
+  auto* state = at::check_generator<GeneratorImpl>(used);
+  const std::lock_guard lock(state->mutex_);
+  return state->reserve();
+}
+
+kernels::DType kernel_dtype(const at::Tensor& tensor) {
+  using kernels::DType;
+  switch (tensor.scalar_type()) {
+    case at::kFloat: return DType::kFloat32;
+    case at::kDouble: return DType::kFloat64;
+    case at::kBFloat16: return DType::kBFloat16;
+    case at::kHalf: return DType::kFloat16;
+    case at::kLong: return DType::kInt64;
+    case at::kInt: return DType::kInt32;
+    case at::kShort: return DType::kInt16;
+    case at::kChar: return DType::kInt8;
+    case at::kByte: return DType::kUInt8;
+    case at::kBool: return DType::kBool;
+    default: TORCH_CHECK_NOT_IMPLEMENTED(false, "random numbers of dtype ", tensor.scalar_type(), " on npu: not implemented");
+  }
+}
+
+namespace {
+
+using at::Tensor;
+using OptionalGenerator = std::optional<at::Generator>;
+
+std::tuple<Tensor, Tensor> native_dropout(const Tensor& input, double p, std::optional<bool> train) {
+  if (input.numel() == 0) return {input, at::empty_like(input, input.options().dtype(at::kBool))};
+  if (!train.value_or(true)) return {input.clone(), at::ones_like(input, input.options().dtype(at::kBool))};
+  TORCH_CHECK(p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got ", p);
+  TORCH_CHECK(input.is_floating_point(), "native_dropout: expected a floating dtype, got ", input.scalar_type());
+  // The output shares the input's layout, so one pass in memory order serves any dense input.
+  const Tensor in = input.is_non_overlapping_and_dense() ? input : input.contiguous();
+  Tensor out = at::empty_like(in);
+  Tensor mask = at::empty_like(in, in.options().dtype(at::kBool));
+  const kernels::Dropout task{out.mutable_data_ptr(), mask.mutable_data_ptr<bool>(), in.const_data_ptr(), in.numel(),
+                              kernel_dtype(in), p, reserve(std::nullopt, in), kernel_shape(in)};
+  launch_random(in, [&](Stream& stream) { kernels::dropout(stream, task); });
+  return {std::move(out), std::move(mask)};
+}
+
+Tensor native_dropout_backward(const Tensor& grad, const Tensor& mask, double scale) { return grad * mask * scale; }
+
+Tensor sample(kernels::Sampler sampler, const Tensor& a, const Tensor& b, const OptionalGenerator& generator) {
+  TORCH_CHECK(a.is_floating_point(), "expected parameters of a floating dtype, got ", a.scalar_type());
+  const Tensor first = a.contiguous();
+  const Tensor second = b.defined() ? b.contiguous() : b;
+  Tensor out = at::empty_like(first);
+  const kernels::RandomSample task{out.mutable_data_ptr(), first.const_data_ptr(),
+                                   b.defined() ? second.const_data_ptr() : nullptr, first.numel(), kernel_dtype(first), sampler,
+                                   reserve(generator, first), kernel_shape(first)};
+  launch_random(first, [&](Stream& stream) { kernels::sample_random(stream, task); });
+  return out;
+}
+
+Tensor poisson(const Tensor& self, OptionalGenerator generator) {
+  return sample(kernels::Sampler::kPoisson, self, {}, generator);
+}
+Tensor standard_gamma(const Tensor& self, OptionalGenerator generator) {
+  return sample(kernels::Sampler::kStandardGamma, self, {}, generator);
+}
+Tensor binomial(const Tensor& count, const Tensor& prob, OptionalGenerator generator) {
+  TORCH_CHECK(count.scalar_type() == prob.scalar_type(), "binomial: expected count and prob of one dtype, got ",
+              count.scalar_type(), " and ", prob.scalar_type());
+  const std::vector<Tensor> both = at::broadcast_tensors({count, prob});
+  return sample(kernels::Sampler::kBinomial, both[0], both[1], generator);
+}
+Tensor sample_dirichlet(const Tensor& self, OptionalGenerator generator) {
+  const Tensor gamma = at::_standard_gamma(self, std::move(generator));
+  return gamma / gamma.sum(-1, /*keepdim=*/true);
+}
+
+Tensor normal_tensors(const Tensor& mean, const Tensor& std, OptionalGenerator generator) {
+  TORCH_CHECK(!std.is_complex(), "normal expects std to be real, got ", std.scalar_type());
+  const std::vector<Tensor> both = at::broadcast_tensors({mean, std});
+  return at::empty_like(both[0], at::MemoryFormat::Contiguous).normal_(0, 1, std::move(generator)).mul_(both[1]).add_(both[0]);
+}
+Tensor normal_mean(const Tensor& mean, double std, OptionalGenerator generator) {
+  TORCH_CHECK(std >= 0, "normal expects std >= 0.0, but found std ", std);
+  return at::empty_like(mean, at::MemoryFormat::Contiguous).normal_(0, std, std::move(generator)).add_(mean);
+}
+Tensor normal_std(double mean, const Tensor& std, OptionalGenerator generator) {
+  TORCH_CHECK(!std.is_complex(), "normal expects std to be real, got ", std.scalar_type());
+  return at::empty_like(std, at::MemoryFormat::Contiguous).normal_(0, 1, std::move(generator)).mul_(std).add_(mean);
+}
+
+// The out= form of a function that returns a new tensor.
+Tensor& into(const Tensor& result, Tensor& out) { return out.resize_(result.sizes()).copy_(result), out; }
+
+Tensor& normal_tensors_out(const Tensor& mean, const Tensor& std, OptionalGenerator generator, Tensor& out) {
+  return into(normal_tensors(mean, std, std::move(generator)), out);
+}
+Tensor& normal_mean_out(const Tensor& mean, double std, OptionalGenerator generator, Tensor& out) {
+  return into(normal_mean(mean, std, std::move(generator)), out);
+}
+Tensor& normal_std_out(double mean, const Tensor& std, OptionalGenerator generator, Tensor& out) {
+  return into(normal_std(mean, std, std::move(generator)), out);
+}
+
+Tensor& randperm_out(int64_t n, OptionalGenerator generator, Tensor& out) {
+  TORCH_CHECK(n >= 0, "n must be non-negative, got ", n);
+  at::native::check_supported_max_int_with_precision(n, out);
+  out.resize_({n});
+  if (n == 0) return out;
+  const Tensor dense = out.is_contiguous() ? out : at::empty_like(out, at::MemoryFormat::Contiguous);
+  const kernels::Permutation task{dense.mutable_data_ptr(), n, kernel_dtype(out), reserve(generator, out)};
+  launch_random(out, [&](Stream& stream) { kernels::permute_random(stream, task); });
+  if (!dense.is_same(out)) out.copy_(dense);
+  return out;
+}
+
+// Choices without replacement are the largest of p / Exp(1); with replacement, uniform numbers looked up in the sums of p.
+Tensor choose(const Tensor& self, int64_t count, bool replacement, OptionalGenerator generator) {
+  TORCH_CHECK(self.is_floating_point(), "multinomial only supports floating-point dtypes for input, got: ", self.scalar_type());
+  TORCH_CHECK(self.dim() == 1 || self.dim() == 2, "prob_dist must be 1 or 2 dim");
+  TORCH_CHECK(count > 0, "cannot sample n_sample <= 0 samples");
+  TORCH_CHECK(replacement || count <= self.size(-1), "cannot sample n_sample > prob_dist.size(-1) samples without replacement");
+  if (self.numel() == 0) {
+    auto sizes = self.sizes().vec();
+    sizes.back() = count;
+    return at::empty(sizes, self.options().dtype(at::kLong));
+  }
+  at::_assert_async(((self.max() < INFINITY) & (self.min() >= 0)), "probability tensor contains either `inf`, `nan` or element < 0");
+  at::_assert_async((self.sum(-1) > 0).all(), "invalid multinomial distribution (sum of probabilities <= 0)");
+  if (!replacement || count == 1) {
+    const Tensor keys = self / at::empty_like(self).exponential_(1, std::move(generator));
+    return count == 1 ? keys.argmax(-1, /*keepdim=*/true) : std::get<1>(keys.topk(count));
+  }
+  const Tensor sums = self.to(at::kDouble).cumsum(-1);
+  auto sizes = self.sizes().vec();
+  sizes.back() = count;
+  const Tensor draws = at::empty(sizes, sums.options()).uniform_(0, 1, std::move(generator)) * sums.narrow(-1, -1, 1);
+  return at::searchsorted(sums, draws, /*out_int32=*/false, /*right=*/true).clamp_max(self.size(-1) - 1);
+}
+
+Tensor& choose_out(const Tensor& self, int64_t count, bool replacement, OptionalGenerator generator, Tensor& out) {
+  TORCH_CHECK(out.scalar_type() == at::kLong, "multinomial expects Long tensor out, got: ", out.scalar_type());
+  return into(choose(self, count, replacement, std::move(generator)), out);
+}
+
+Tensor rrelu(const Tensor& self, Tensor& noise, const at::Scalar& lower, const at::Scalar& upper, bool training,
+                        OptionalGenerator generator) {
+  const double low = lower.toDouble();
+  const double high = upper.toDouble();
+  if (!training) return at::leaky_relu(self, (low + high) / 2);
+  const Tensor slopes = at::empty_like(self).uniform_(low, high, std::move(generator));
+  noise.resize_(self.sizes()).copy_(at::where(self <= 0, slopes, at::ones_like(self)));
+  return self * noise;
+}
+Tensor& rrelu_(Tensor& self, Tensor& noise, const at::Scalar& lower, const at::Scalar& upper, bool training,
+                          OptionalGenerator generator) {
+  return self.copy_(rrelu(self, noise, lower, upper, training, std::move(generator)));
+}
+Tensor& rrelu_out(const Tensor& self, Tensor& noise, const at::Scalar& lower, const at::Scalar& upper, bool training,
+                             OptionalGenerator generator, Tensor& out) {
+  return into(rrelu(self, noise, lower, upper, training, std::move(generator)), out);
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+  m.impl("native_dropout", counted<OpId::native_dropout, Route::kKernel, native_dropout>);
+  m.impl("native_dropout_backward", counted<OpId::native_dropout_backward, Route::kKernel, native_dropout_backward>);
+  m.impl("poisson", counted<OpId::poisson, Route::kKernel, poisson>);
+  m.impl("binomial", counted<OpId::binomial, Route::kKernel, binomial>);
+  m.impl("_standard_gamma", counted<OpId::_standard_gamma, Route::kKernel, standard_gamma>);
+  m.impl("_sample_dirichlet", counted<OpId::_sample_dirichlet, Route::kKernel, sample_dirichlet>);
+  m.impl("normal.Tensor_Tensor", counted<OpId::normal_Tensor_Tensor, Route::kKernel, normal_tensors>);
+  m.impl("normal.Tensor_float", counted<OpId::normal_Tensor_float, Route::kKernel, normal_mean>);
+  m.impl("normal.float_Tensor", counted<OpId::normal_float_Tensor, Route::kKernel, normal_std>);
+  m.impl("normal.Tensor_Tensor_out", counted<OpId::normal_Tensor_Tensor_out, Route::kKernel, normal_tensors_out>);
+  m.impl("normal.Tensor_float_out", counted<OpId::normal_Tensor_float_out, Route::kKernel, normal_mean_out>);
+  m.impl("normal.float_Tensor_out", counted<OpId::normal_float_Tensor_out, Route::kKernel, normal_std_out>);
+  m.impl("randperm.generator_out", counted<OpId::randperm_generator_out, Route::kKernel, randperm_out>);
+  m.impl("multinomial", counted<OpId::multinomial, Route::kKernel, choose>);
+  m.impl("multinomial.out", counted<OpId::multinomial_out, Route::kKernel, choose_out>);
+  m.impl("rrelu_with_noise", counted<OpId::rrelu_with_noise, Route::kKernel, rrelu>);
+  m.impl("rrelu_with_noise_", counted<OpId::rrelu_with_noise_, Route::kKernel, rrelu_>);
+  m.impl("rrelu_with_noise.out", counted<OpId::rrelu_with_noise_out, Route::kKernel, rrelu_out>);
+}
+
+}  // namespace
+}  // namespace npu::aten

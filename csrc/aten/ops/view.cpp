@@ -1,0 +1,27 @@
+// Views: metadata only, by PyTorch's own native functions. Views that are not listed are composed of these by PyTorch.
+#include <ATen/ops/_reshape_alias_native.h>
+#include <ATen/ops/as_strided_native.h>
+#include <ATen/ops/is_set_to_native.h>
+#include <ATen/ops/unfold_native.h>
+#include <ATen/ops/view_as_complex_native.h>
+#include <ATen/ops/view_as_real_native.h>
+#include <ATen/ops/view_native.h>
+#include <torch/library.h>
+
+#include "aten/ops/counted.h"
+
+namespace npu::aten {
+namespace {
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+  m.impl("_reshape_alias", counted<OpId::_reshape_alias, Route::kView, at::native::_reshape_alias>);
+  m.impl("as_strided", counted<OpId::as_strided, Route::kView, at::native::as_strided_tensorimpl>);
+  m.impl("is_set_to", counted<OpId::is_set_to, Route::kView, at::native::is_set_to>);
+  m.impl("unfold", counted<OpId::unfold, Route::kView, at::native::unfold>);
+  m.impl("view", counted<OpId::view, Route::kView, at::native::view>);
+  m.impl("view_as_complex", counted<OpId::view_as_complex, Route::kView, at::native::view_as_complex>);
+  m.impl("view_as_real", counted<OpId::view_as_real, Route::kView, at::native::view_as_real>);
+}
+
+}  // namespace
+}  // namespace npu::aten
