@@ -1,0 +1,40 @@
+"""Tells PyTorch about npu: the official registration hooks, and workarounds for what they miss."""
+
+import atexit
+import warnings
+
+import torch
+
+from torch_npu_lite import _C, npu
+
+
+def register() -> None:
+    torch.utils.rename_privateuse1_backend("npu")
+    torch._register_device_module("npu", npu)
+    torch.utils.generate_methods_for_privateuse1_backend(for_tensor=True, for_module=True, for_storage=True)
+    torch.utils.checkpoint.DefaultDeviceType.set_device_type("npu")
+    work_around_dlpack()
+    atexit.register(_C.shutdown)
+    accelerator = torch._C._get_accelerator().type
+    if accelerator not in ("npu", "cpu"):
+        warnings.warn(
+            f"PyTorch's current accelerator is '{accelerator}': torch.accelerator and pinned memory belong to it. "
+            "Tensors on 'npu' work; hide the other device to use npu everywhere.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+
+
+def work_around_dlpack() -> None:
+    """Tensor.__dlpack_device__ of PyTorch 2.13 knows an out-of-tree device only by the name "privateuse1", which no
+    renamed device has, so torch.from_dlpack and array-API consumers refuse npu tensors."""
+    from torch.utils.dlpack import DLDeviceType
+
+    original = torch.Tensor.__dlpack_device__
+
+    def __dlpack_device__(self: torch.Tensor) -> tuple[DLDeviceType, int]:  # noqa: N807
+        if self.device.type == "npu":
+            return DLDeviceType.kDLExtDev, self.device.index
+        return original(self)
+
+    torch.Tensor.__dlpack_device__ = __dlpack_device__  # type: ignore[method-assign]

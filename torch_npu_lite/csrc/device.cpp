@@ -1,0 +1,71 @@
+#include "runtime/device.h"
+
+#include <pybind11/stl.h>
+
+#include "aten/ops/op_stats.h"
+#include "bindings.h"
+#include "runtime/context.h"
+
+namespace npu::python {
+namespace py = pybind11;
+namespace {
+
+DeviceProperties properties(DeviceIndex device) {
+  const Context& context = primary_context(device);
+  return context.driver().properties(context.ordinal());
+}
+
+py::dict op_stats(bool reset) {
+  py::dict result;
+  for (const auto& [name, counts] : aten::op_stats(reset)) {
+    py::dict routes;
+    for (int route = 0; route < aten::kRouteCount; ++route)
+      routes[aten::to_string(static_cast<aten::Route>(route))] = counts.routes[route];
+    routes["host_waits"] = counts.host_waits;
+    result[name.c_str()] = std::move(routes);
+  }
+  return result;
+}
+
+// {"cube": {"capacity": units, "busy_ns": summed over units, "tasks": started}, ...}
+py::dict engine_usage(DeviceIndex device) {
+  const Context& context = primary_context(device);
+  py::dict result;
+  for (int i = 0; i < kEngineCount; ++i) {
+    const auto engine = static_cast<Engine>(i);
+    const EngineUsage usage = context.driver().engine_usage(context.ordinal(), engine);
+    result[to_string(engine)] = py::dict(py::arg("capacity") = usage.capacity, py::arg("busy_ns") = usage.busy_ns,
+                                         py::arg("tasks") = usage.tasks);
+  }
+  return result;
+}
+
+}  // namespace
+
+void bind_device(py::module_& m) {
+  py::class_<DeviceProperties>(m, "DeviceProperties")
+      .def_readonly("name", &DeviceProperties::name)
+      .def_readonly("total_memory", &DeviceProperties::memory_bytes)
+      .def_readonly("cube_cores", &DeviceProperties::cube_cores)
+      .def_readonly("vector_cores", &DeviceProperties::vector_cores)
+      .def_readonly("dma_in_engines", &DeviceProperties::dma_in_engines)
+      .def_readonly("dma_out_engines", &DeviceProperties::dma_out_engines)
+      .def_readonly("clock_mhz", &DeviceProperties::clock_mhz)
+      .def_readonly("major", &DeviceProperties::capability_major)
+      .def_readonly("minor", &DeviceProperties::capability_minor);
+
+  m.def("device_count", &device_count);
+  m.def("current_device", &current_device);
+  m.def("set_device", &set_device);
+  m.def("initialize", [] { driver(); });
+  m.def("is_initialized", &is_initialized);
+  m.def("in_bad_fork", &in_bad_fork);
+  m.def("synchronize", [](DeviceIndex device) { primary_context(device).synchronize(); });
+  m.def("device_properties", &properties);
+  m.def("engine_usage", &engine_usage);
+  m.def("op_stats", &op_stats);
+  // Tasks that still run may need the GIL.
+  m.def("shutdown", &shutdown, py::call_guard<py::gil_scoped_release>());
+}
+
+}  // namespace npu::python

@@ -1,0 +1,99 @@
+"""Streams and events: ``torch.Stream`` and ``torch.Event`` under the names and with the defaults of ``torch.cuda``."""
+
+from types import TracebackType
+from typing import Any
+
+import torch
+
+from torch_npu_lite import _C
+from torch_npu_lite.npu.device import Device, device_index
+
+
+def _device(index: int) -> torch.device:
+    return torch.device("npu", index)
+
+
+class Stream(torch.Stream):
+    """An in-order queue of work. Lower numbers of `priority` are served first; streams come from a pool of each device."""
+
+    def __new__(cls, device: Device = None, priority: int = 0, **ids: int) -> "Stream":
+        if ids:  # stream_id, device_index, device_type of an existing stream
+            return super().__new__(cls, **ids)
+        return super().__new__(cls, _device(device_index(device)), priority=priority)
+
+    @property
+    def priority(self) -> int:
+        return _C.stream_priority(self.device_index, self.stream_id)
+
+    @staticmethod
+    def priority_range() -> tuple[int, int]:
+        """Least and greatest priority."""
+        return _C.least_priority, _C.greatest_priority
+
+    def record_event(self, event: torch.Event | None = None) -> torch.Event:
+        event = Event() if event is None else event
+        event.record(self)
+        return event
+
+    def __repr__(self) -> str:
+        return f"<torch.npu.Stream device={self.device} id={self.stream_id} priority={self.priority}>"
+
+
+class ExternalStream(Stream):
+    """A stream made by other code that uses the runtime, by its native handle. The other code owns it."""
+
+    def __new__(cls, stream_ptr: int, device: Device = None, **_: Any) -> "ExternalStream":
+        return _stream_of_id(cls, device_index(device), _C.stream_of_handle(device_index(device), stream_ptr))
+
+
+class Event(torch.Event):
+    """A point in a stream; made on the current device. `blocking` changes nothing: waits never spin for long."""
+
+    def __new__(cls, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> "Event":
+        if interprocess:
+            raise NotImplementedError("npu events cannot be shared between processes")
+        return super().__new__(cls, "npu", enable_timing=enable_timing, blocking=blocking)
+
+
+def _stream_of_id(cls: type[Stream], index: int, stream_id: int) -> Any:
+    device_type = torch._C._autograd.DeviceType.PrivateUse1.value
+    return torch.Stream.__new__(cls, stream_id=stream_id, device_index=index, device_type=device_type)
+
+
+def current_stream(device: Device = None) -> Stream:
+    """Of this thread."""
+    index = device_index(device)
+    return _stream_of_id(Stream, index, torch._C._accelerator_getStream(index).stream_id)
+
+
+def default_stream(device: Device = None) -> Stream:
+    return _stream_of_id(Stream, device_index(device), 0)
+
+
+def set_stream(stream: torch.Stream | None) -> None:
+    """Makes a stream, and its device, current for this thread; None changes nothing."""
+    if stream is not None:
+        torch._C._accelerator_setStream(stream)
+
+
+class StreamContext:
+    """Makes a stream and its device current inside the block, and restores both; None changes nothing."""
+
+    def __init__(self, stream: torch.Stream | None) -> None:
+        self.stream = stream
+        self._previous: tuple[torch.Stream, int] | None = None
+
+    def __enter__(self) -> None:
+        if self.stream is not None:
+            self._previous = current_stream(self.stream.device_index), _C.current_device()
+            set_stream(self.stream)
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        if self._previous is not None:
+            stream, device = self._previous
+            set_stream(stream)
+            _C.set_device(device)
+
+
+def stream(stream: torch.Stream | None) -> StreamContext:
+    return StreamContext(stream)
