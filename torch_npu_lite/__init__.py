@@ -43,8 +43,9 @@ def _check_torch(version: str, other_backend: str) -> None:
         )
     if other_backend not in ("privateuseone", "npu"):
         raise ImportError(
-            f"the device backend '{other_backend}' is loaded already, and PyTorch has room for one out-of-tree backend "
-            "in a process. Uninstall one of the two, or set TORCH_DEVICE_BACKEND_AUTOLOAD=0 and import the one you want."
+            f"the device backend '{other_backend}' is loaded already, and PyTorch has room for one out-of-tree "
+            "backend in a process. Uninstall one of the two, or set "
+            "TORCH_DEVICE_BACKEND_AUTOLOAD=0 and import the one you want."
         )
 
 

@@ -2,6 +2,7 @@
 
 import atexit
 import warnings
+from enum import IntEnum
 
 import torch
 
@@ -32,7 +33,7 @@ def work_around_dlpack() -> None:
 
     original = torch.Tensor.__dlpack_device__
 
-    def __dlpack_device__(self: torch.Tensor) -> tuple[DLDeviceType, int]:  # noqa: N807
+    def __dlpack_device__(self: torch.Tensor) -> tuple[IntEnum, int]:  # noqa: N807
         if self.device.type == "npu":
             return DLDeviceType.kDLExtDev, self.device.index
         return original(self)

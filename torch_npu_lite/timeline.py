@@ -20,7 +20,14 @@ Spans = list[tuple[int, int]]  # (start, end), in nanoseconds
 
 _COMPUTE = {"cube", "vector", "rng"}
 _DMA = {"dma_in", "dma_out"}
-_COLORS = {"cube": "#c44e52", "vector": "#4c72b0", "rng": "#8172b2", "dma_in": "#55a868", "dma_out": "#ccb974", "cpu": "#777777"}
+_COLORS = {
+    "cube": "#c44e52",
+    "vector": "#4c72b0",
+    "rng": "#8172b2",
+    "dma_in": "#55a868",
+    "dma_out": "#ccb974",
+    "cpu": "#777777",
+}
 
 
 class Overlap(NamedTuple):
@@ -33,7 +40,7 @@ class Overlap(NamedTuple):
 
 
 class Timeline:
-    """The tasks of a recording that have ended, ordered by start. Control tasks (waits, signals) belong to no engine."""
+    """The tasks of a recording that have ended, ordered by start. Control tasks (waits, signals) have no engine."""
 
     def __init__(self, tasks: Iterable[RecordedTask] = ()) -> None:
         self.tasks: list[RecordedTask] = []
@@ -86,10 +93,12 @@ class Timeline:
         for y, (key, busy) in enumerate(sorted(rows.items())):
             bars = [((begin - start) / 1e6, (end - begin) / 1e6) for begin, end in busy]
             axes.broken_barh(bars, (y - 0.4, 0.8), facecolors=_COLORS[key[2]])
-        axes.set_yticks(range(len(rows)), [f"npu:{device} stream {stream}\n{engine}" for device, stream, engine in sorted(rows)])
+        names = [f"npu:{device} stream {stream}\n{engine}" for device, stream, engine in sorted(rows)]
+        axes.set_yticks(range(len(rows)), names)
         axes.set_xlabel("milliseconds")
         hidden, dma = self.overlap()
-        axes.set_title(f"{len(self.tasks)} tasks, {hidden / 1e6:.1f} of {dma / 1e6:.1f} ms of copies hidden behind compute")
+        copies = f"{hidden / 1e6:.1f} of {dma / 1e6:.1f} ms of copies hidden behind compute"
+        axes.set_title(f"{len(self.tasks)} tasks, {copies}")
         figure.tight_layout()
         FigureCanvasAgg(figure).print_png(str(path))
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import torch
 
-from torch_npu_lite._C import engine_usage, op_stats
-from torch_npu_lite.npu.device import (
+from torch_npu_lite._C import op_stats
+from torch_npu_lite.npu.device import (  # noqa: F401  (PyTorch calls the private ones)
     _exchange_device,
     _is_in_bad_fork,
     _lazy_init,
@@ -14,6 +14,7 @@ from torch_npu_lite.npu.device import (
     device,
     device_count,
     device_of,
+    engine_usage,
     get_device_capability,
     get_device_name,
     get_device_properties,
@@ -73,7 +74,7 @@ def is_bf16_supported(including_emulation: bool = True) -> bool:
 
 
 def __getattr__(name: str) -> Any:
-    if name == "default_generators":  # made on demand: the number of devices is configuration, which import does not read
+    if name == "default_generators":  # made on demand: import does not read the configuration
         from torch_npu_lite.npu.random import default_generators
 
         return default_generators()

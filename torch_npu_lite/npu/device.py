@@ -113,3 +113,8 @@ def get_device_name(device: Device = None) -> str:
 def get_device_capability(device: Device = None) -> tuple[int, int]:
     properties = get_device_properties(device)
     return properties.major, properties.minor
+
+
+def engine_usage(device: Device = None) -> dict[str, dict[str, int]]:
+    """Of each engine: how many units it has, how long they were busy in sum (ns), how many tasks they ran."""
+    return _C.engine_usage(device_index(device))

@@ -109,9 +109,8 @@ def memory_summary(device: Device = None, abbreviated: bool = False) -> str:
     if is_initialized():
         free, total = mem_get_info(index)
         lines.append(f"free {_bytes(free).strip()} of {_bytes(total).strip()}".center(width))
-    lines.append(
-        f"out of memory: {stats.get('num_ooms', 0)}, cache released to fit: {stats.get('num_alloc_retries', 0)}".center(width)
-    )
+    failures, retries = stats.get("num_ooms", 0), stats.get("num_alloc_retries", 0)
+    lines.append(f"out of memory: {failures}, cache released to fit: {retries}".center(width))
     lines += ["=" * width, "Metric".ljust(24) + "".join(c.capitalize().rjust(15) for c in _COLUMNS), "-" * width]
     pools = ("all",) if abbreviated else ("all", "large_pool", "small_pool")
     for title, key, show in _ROWS:

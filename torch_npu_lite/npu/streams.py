@@ -14,7 +14,7 @@ def _device(index: int) -> torch.device:
 
 
 class Stream(torch.Stream):
-    """An in-order queue of work. Lower numbers of `priority` are served first; streams come from a pool of each device."""
+    """An in-order queue of work, from a pool of its device. A lower `priority` number is served first."""
 
     def __new__(cls, device: Device = None, priority: int = 0, **ids: int) -> "Stream":
         if ids:  # stream_id, device_index, device_type of an existing stream
