@@ -75,8 +75,14 @@ bool DeviceAllocator::initialized() { return npu::is_initialized(); }
 
 void DeviceAllocator::emptyCache(c10::MempoolId_t) {
   translate_errors([] {
-    for (DeviceIndex device = 0; device < npu::device_count(); ++device)
-      if (npu::has_primary_context(device)) primary_context(device).allocator().release_cached();
+    for (DeviceIndex device = 0; device < npu::device_count(); ++device) {
+      if (!npu::has_primary_context(device)) continue;
+      Context& context = primary_context(device);
+      // Only segments whose tasks have completed can go. Task errors stay pending: this is not a synchronising call.
+      for (npu::Stream* stream : context.streams())
+        context.driver().wait(stream->queue(), stream->submitted(), Driver::kForever);
+      context.allocator().release_cached();
+    }
   });
 }
 

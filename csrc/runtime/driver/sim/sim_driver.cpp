@@ -103,6 +103,7 @@ void* SimDriver::translate(const void* address) const {
 
 Queue& SimDriver::create_queue(const QueueOptions& options) {
   DeviceMemory& device_memory = memory(options.device);
+  device_memory.show_as(options.shown_as);
   const AddressWindow& window = device_memory.window();
   const AddressMap map{window.begin(), window.bytes(), window.engine_delta()};
   Engines& engines = device(options.device).engines;
