@@ -44,7 +44,7 @@ template <class T>
 struct AddScaled : Op<T> {
   using R = typename Op<T>::R;
   R alpha;
-  explicit AddScaled(const Span& span) : alpha(Op<T>::rounded_number(span)) {}
+  explicit AddScaled(const Span& span) : alpha(broadcast(Op<T>::number(span))) {}
   R operator()(R a, R b) const { return multiply_add(b, alpha, a); }
 };
 template <class T>
@@ -250,6 +250,9 @@ struct Row {
   {Row<F>::of<float>,           Row<F>::of<double>,           Row<F>::of<BFloat16>,                                  \
    Row<F>::of<Float16>,         Row<F>::of<Signed##int64_t>,  Row<F>::of<Signed##int32_t>,                           \
    Row<F>::of<Signed##int16_t>, Row<F>::of<Signed##int8_t>,   Row<F>::of<uint8_t>}
+#define NPU_SCALED_ROW(F)  /* PyTorch's vector and scalar loops round 16-bit floats differently */                   \
+  {Row<F>::of<float>,   Row<F>::of<double>,   nullptr,             nullptr,            Row<F>::of<uint64_t>,         \
+   Row<F>::of<uint32_t>, Row<F>::of<uint16_t>, Row<F>::of<uint8_t>, Row<F>::of<uint8_t>}
 #define NPU_CAST_ROW(From)                                                                                           \
   {cast<From, float>,   cast<From, double>,  cast<From, BFloat16>, cast<From, Float16>, cast<From, int64_t>,         \
    cast<From, int32_t>, cast<From, int16_t>, cast<From, int8_t>,   cast<From, uint8_t>, cast<From, bool>}
@@ -258,7 +261,7 @@ struct Row {
    cast<From, int32_t>, nullptr,            nullptr,              nullptr,             cast<From, bool>}
 
 inline constexpr PointwiseLoops kLoops = {
-    .pointwise = {NPU_ARITHMETIC_ROW(Add, u), NPU_ARITHMETIC_ROW(Sub, u), NPU_ARITHMETIC_ROW(AddScaled, u),
+    .pointwise = {NPU_ARITHMETIC_ROW(Add, u), NPU_ARITHMETIC_ROW(Sub, u), NPU_SCALED_ROW(AddScaled),
                   NPU_ARITHMETIC_ROW(Mul, u), NPU_FLOATING_ROW(Div), NPU_ARITHMETIC_ROW(AddNumber, u),
                   NPU_ARITHMETIC_ROW(MulNumber, u), NPU_FLOATING_ROW(DivNumber), NPU_ARITHMETIC_ROW(Relu, ),
                   NPU_ARITHMETIC_ROW(Neg, u)},
@@ -270,6 +273,7 @@ inline constexpr PointwiseLoops kLoops = {
 };
 #undef NPU_FLOATING_ROW
 #undef NPU_ARITHMETIC_ROW
+#undef NPU_SCALED_ROW
 #undef NPU_CAST_ROW
 #undef NPU_FLOATING_CAST_ROW
 

@@ -142,7 +142,7 @@ bool try_add(const TaskInfo& info, bool negate, const at::Tensor& self, const at
       return try_tensor(info, op, dtype, self, other, factor, out);
     }
     case Operand2::kNumber:
-      if (!read_number(other, dtype, number)) return false;
+      if (!read_number(other, dtype, number) || (negate && other.scalar_type() == at::kBool)) return false;
       if (!is_floating(dtype)) {
         number.integer = static_cast<int64_t>(static_cast<uint64_t>(number.integer) * static_cast<uint64_t>(factor.integer));
       } else if (minus) {
