@@ -98,6 +98,10 @@ at::Tensor make_alias(void* data, at::IntArrayRef sizes, at::IntArrayRef strides
   return tensor;
 }
 
+uint8_t lazy_bits(const at::TensorBase& tensor) {
+  return static_cast<uint8_t>((tensor.is_conj() ? Record::kConjugate : 0) | (tensor.is_neg() ? Record::kNegative : 0));
+}
+
 void visit_block(void* block, OperandVisitor& visitor) {
   const auto& header = *static_cast<const BlockHeader*>(block);
   auto* cursor = static_cast<std::byte*>(block) + sizeof(BlockHeader);
@@ -161,7 +165,20 @@ at::Tensor ArgumentReader::read() {
 
 at::Tensor ArgumentReader::read_output() {
   ++argument_;
-  return read_tensor();
+  at::Tensor tensor = read_tensor();
+  if (tensor.defined()) outputs_.emplace_back(tensor, lazy_bits(tensor));
+  return tensor;
+}
+
+void ArgumentReader::finish() {
+  for (auto& [tensor, bits] : outputs_) {
+    const auto changed = static_cast<uint8_t>(bits ^ lazy_bits(tensor));
+    if (changed == 0) continue;
+    tensor._set_conj(false);
+    tensor._set_neg(false);
+    if (changed & Record::kConjugate) tensor.conj_physical_();
+    if (changed & Record::kNegative) tensor.neg_();
+  }
 }
 
 template <>

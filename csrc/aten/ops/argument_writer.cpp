@@ -1,5 +1,7 @@
+#include <ATen/Dispatch_v2.h>
 #include <ATen/core/TensorBody.h>
 #include <c10/core/DeviceType.h>
+#include <c10/util/TypeCast.h>
 
 #include <algorithm>
 #include <cmath>
@@ -36,8 +38,11 @@ uint32_t thread_width(const TaskInfo& info, int64_t elements) {
   return large ? static_cast<uint32_t>(library_threads()) : 1;
 }
 
-uint8_t lazy_bits(const at::Tensor& tensor) {
-  return static_cast<uint8_t>((tensor.is_conj() ? Record::kConjugate : 0) | (tensor.is_neg() ? Record::kNegative : 0));
+template <class From>
+void convert_number(From value, at::ScalarType dtype, void* to) {
+  AT_DISPATCH_V2(dtype, "convert_number", AT_WRAP([&] { *static_cast<scalar_t*>(to) = c10::convert<scalar_t>(value); }),
+                 AT_EXPAND(AT_ALL_TYPES_AND_COMPLEX), AT_EXPAND(AT_BAREBONES_UNSIGNED_TYPES), at::kComplexHalf, at::kHalf,
+                 at::kBFloat16, at::kBool);
 }
 
 }  // namespace
@@ -180,6 +185,20 @@ void ArgumentWriter::write_host_tensor(const at::Tensor& tensor) {
   auto* payload = static_cast<int64_t*>(write_record(record, rank * 8 + bytes));
   std::copy(value.sizes().begin(), value.sizes().end(), payload);
   if (bytes != 0) std::memcpy(payload + rank, value.const_data_ptr(), bytes);
+}
+
+void ArgumentWriter::write_number(const at::Tensor& value, at::ScalarType dtype) {
+  const void* source = value.const_data_ptr();
+  alignas(16) std::byte converted[16];
+  switch (value.scalar_type()) {
+    case at::kDouble: convert_number(*static_cast<const double*>(source), dtype, converted); break;
+    case at::kLong: convert_number(*static_cast<const int64_t*>(source), dtype, converted); break;
+    case at::kBool: convert_number(*static_cast<const bool*>(source), dtype, converted); break;
+    default: return write(value.to(dtype));  // no Python number: rare
+  }
+  const Record record{
+      .kind = Record::Kind::kHostTensor, .dtype = static_cast<int8_t>(dtype), .flags = Record::kContiguous};
+  std::memcpy(write_record(record, sizeof(converted)), converted, sizeof(converted));
 }
 
 void ArgumentWriter::launch(const TaskInfo& info) {

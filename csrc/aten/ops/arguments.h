@@ -91,6 +91,9 @@ class ArgumentWriter {
     value ? write(*value) : write_none();
   }
 
+  // The value of a 0-dim CPU tensor as an operand of `dtype`, converted as the CPU converts it.
+  void write_number(const at::Tensor& value, at::ScalarType dtype);
+
   // An output the task writes. If it is one of the tensors written before, the reader sees one tensor, as the kernel would.
   void write_output(const at::Tensor& tensor);
 
@@ -136,6 +139,7 @@ class ArgumentReader {
   template <class T>
   T read();
   at::Tensor read_output();
+  void finish();  // after the kernel: a result it left as a lazy conjugate or negative becomes plain memory
 
   const TaskContext& context() const noexcept { return context_; }
   const Record& next();  // the record at the cursor, then moves on
@@ -149,15 +153,19 @@ class ArgumentReader {
   const std::byte* cursor_;
   int argument_ = 0;
   c10::SmallVector<std::pair<int, at::Tensor>, 6> seen_;
+  c10::SmallVector<std::pair<at::Tensor, uint8_t>, 4> outputs_;  // with the lazy bits they came with
 };
 
 // Lists the operands of any block.
 void visit_block(void* block, OperandVisitor& visitor);
 
+// Record::kConjugate and kNegative of a tensor whose memory is not yet conjugated or negated.
+uint8_t lazy_bits(const at::TensorBase& tensor);
+
 // "float32" and so on, never freed.
 const char* dtype_name(at::ScalarType dtype);
 
-// A CPU tensor over memory that someone else owns. `conjugate`, `negative`: the lazy bits of the original.
+// A CPU tensor over memory that someone else owns. `record_flags` holds the lazy bits of the original.
 at::Tensor make_alias(void* data, at::IntArrayRef sizes, at::IntArrayRef strides, at::ScalarType dtype,
                       uint8_t record_flags = 0);
 

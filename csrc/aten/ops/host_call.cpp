@@ -124,13 +124,20 @@ class HostCall {
     return host;
   }
 
+  // A kernel may have given the alias other sizes, and for more elements, other memory.
   static void write_back(const Pair& pair) {
     const bool moved = pair.host.const_data_ptr() != pair.data;
     const bool reshaped = pair.host.sizes() != pair.device.sizes() || pair.host.strides() != pair.device.strides();
     if (!moved && !reshaped) return;
-    if (pair.device.sizes() != pair.host.sizes()) pair.device.resize_(pair.host.sizes());
-    pair.device.unsafeGetTensorImpl()->set_sizes_and_strides(pair.host.sizes(), pair.host.strides());
-    if (moved) pair.device.copy_(pair.host);
+    c10::TensorImpl& device = *pair.device.unsafeGetTensorImpl();
+    if (!moved) {
+      device.set_sizes_and_strides(pair.host.sizes(), pair.host.strides(), pair.host.storage_offset());
+      return;
+    }
+    pair.device.resize_(pair.host.sizes());
+    if (pair.host.is_non_overlapping_and_dense())
+      device.set_sizes_and_strides(pair.host.sizes(), pair.host.strides());
+    pair.device.copy_(pair.host);
   }
 
   c10::IValue to_device(const c10::IValue& value) {

@@ -11,7 +11,8 @@ bool has_lazy_bits(const at::TensorBase& tensor) { return tensor.is_conj() || te
 
 bool is_number(const at::TensorBase& tensor) { return tensor.device().is_cpu() && tensor.dim() == 0; }
 
-// The dtype all inputs have, numbers aside; Undefined when they differ or an operand cannot cross.
+// The dtype all inputs have, numbers aside; Undefined when they differ or an operand cannot cross. CPU kernels read a single
+// half-precision element from its tensor, so that its value can be used in full precision: there is no tensor in a plan.
 at::ScalarType common_input_dtype(const at::TensorIteratorBase& iterator) {
   at::ScalarType common = at::ScalarType::Undefined;
   bool numbers = false;
@@ -22,7 +23,8 @@ at::ScalarType common_input_dtype(const at::TensorIteratorBase& iterator) {
       numbers = true;
       continue;
     }
-    if (!tensor.device().is_privateuseone()) return at::ScalarType::Undefined;
+    if (!tensor.device().is_privateuseone() || (tensor.numel() == 1 && at::isReducedFloatingType(tensor.scalar_type())))
+      return at::ScalarType::Undefined;
     if (common != at::ScalarType::Undefined && tensor.scalar_type() != common) return at::ScalarType::Undefined;
     common = tensor.scalar_type();
   }
@@ -53,7 +55,7 @@ bool write_plan(at::TensorIteratorBase& iterator, StubRule rule, ArgumentWriter&
   for (int i = 0; i < operands; ++i) {
     const at::Tensor& tensor = iterator.tensor(i);
     if (i >= iterator.noutputs() && is_number(tensor) && tensor.scalar_type() != common)
-      arguments.write(tensor.to(common));
+      arguments.write_number(tensor, common);
     else
       arguments.write(tensor);
   }

@@ -118,6 +118,7 @@ void run_library_task(const TaskContext& context, const void* block, Body&& body
   const ThreadWidth width(static_cast<int>(static_cast<const BlockHeader*>(block)->width));
   ArgumentReader reader(context, block);
   body(reader);
+  reader.finish();
 }
 
 // The two tasks one form of an operator may launch.
