@@ -56,13 +56,14 @@ def measure_case(case: Any, options: argparse.Namespace) -> dict[str, float]:
     import torch
     from measure import Side, compare
 
+    synchronize = torch.get_device_module(options.device).synchronize
     npu, cpu = case.make(options.device), case.make("cpu")
     if case.check:
         actual, expected = npu.result(), cpu.result()
+        synchronize()  # a copy into pinned memory is only queued
         if isinstance(actual, torch.Tensor):
             actual = actual.cpu()
         torch.testing.assert_close(actual, expected, rtol=1e-4, atol=1e-4)
-    synchronize = torch.get_device_module(options.device).synchronize
     result = compare(
         Side(npu.timer(), synchronize, case.host_only),
         Side(cpu.timer(), lambda: None, case.host_only),
