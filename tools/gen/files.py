@@ -1,5 +1,6 @@
 """Spreads the generated C++ over files and writes those that changed."""
 
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,10 +19,15 @@ def generated(row: Row) -> bool:
 def all_files(rows: list[Row], shards: int) -> dict[str, Callable[[], str]]:
     """File name -> function that makes its text."""
     files: dict[str, Callable[[], str]] = {"op_ids.h": lambda: ids_header(rows), "op_ids.cpp": lambda: ids_source(rows)}
-    work = [row for row in rows if generated(row)]
     for shard in range(shards):
-        files[f"operators_{shard}.cpp"] = lambda part=work[shard::shards]: shard_source(part)
+        part = [row for row in rows if generated(row) and shard_of(row, shards) == shard]
+        files[f"operators_{shard}.cpp"] = lambda part=part: shard_source(part)
     return files
+
+
+def shard_of(row: Row, shards: int) -> int:
+    """From the name alone, so that a new row changes one file."""
+    return zlib.crc32(row.func.encode()) % shards
 
 
 def write_if_changed(path: Path, text: str) -> None:

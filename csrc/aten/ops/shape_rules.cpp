@@ -21,6 +21,14 @@ void set_dense_strides(TensorSpec& spec, at::IntArrayRef sizes, at::IntArrayRef 
   spec.strides.assign(dense.begin(), dense.end());
 }
 
+// Broadcast sizes of all dimensions but the last two.
+at::DimVector common_batch(const at::Tensor& a, const at::Tensor& b) {
+  TORCH_CHECK(a.dim() >= 2 && b.dim() >= 2, "expected matrices or batches of them, but got sizes ", a.sizes(), " and ",
+              b.sizes());
+  return at::infer_size_dimvector(a.sizes().slice(0, static_cast<size_t>(a.dim() - 2)),
+                                  b.sizes().slice(0, static_cast<size_t>(b.dim() - 2)));
+}
+
 int64_t range_length(const at::Scalar& start, const at::Scalar& end, const at::Scalar& step, bool closed) {
   const double first = start.to<double>(), last = end.to<double>(), by = step.to<double>();
   TORCH_CHECK(by != 0, "step must be nonzero");
@@ -158,12 +166,17 @@ TensorSpec addbmm(const at::Tensor& batch1, const at::Tensor& batch2) {
 }
 
 TensorSpec cdist(const at::Tensor& x1, const at::Tensor& x2) {
-  const at::IntArrayRef batch1 = x1.sizes().slice(0, static_cast<size_t>(x1.dim() - 2));
-  const at::IntArrayRef batch2 = x2.sizes().slice(0, static_cast<size_t>(x2.dim() - 2));
-  at::DimVector sizes = at::infer_size_dimvector(batch1, batch2);
+  at::DimVector sizes = common_batch(x1, x2);
   sizes.push_back(x1.size(-2));
   sizes.push_back(x2.size(-2));
   return of(sizes, x1.options());
+}
+
+TensorSpec solve_triangular(const at::Tensor& triangle, const at::Tensor& right_side) {
+  at::DimVector sizes = common_batch(triangle, right_side);
+  sizes.push_back(right_side.size(-2));
+  sizes.push_back(right_side.size(-1));
+  return of(sizes, right_side.options());
 }
 
 TensorSpec pdist(const at::Tensor& self) {

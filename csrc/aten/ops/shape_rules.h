@@ -65,6 +65,7 @@ TensorSpec matrix(int64_t rows, int64_t columns, const at::Tensor& out);
 TensorSpec addbmm(const at::Tensor& batch1, const at::Tensor& batch2);
 TensorSpec cdist(const at::Tensor& x1, const at::Tensor& x2);
 TensorSpec pdist(const at::Tensor& self);
+TensorSpec solve_triangular(const at::Tensor& triangle, const at::Tensor& right_side);
 TensorSpec fft_r2c(const at::Tensor& self, at::IntArrayRef dim, bool onesided);
 TensorSpec fft_c2r(const at::Tensor& self, at::IntArrayRef dim, int64_t last_dim_size);
 
@@ -114,6 +115,8 @@ TensorSpecs<3> lstm_cell(const at::Tensor& gates, const at::Tensor& cx);
 TensorSpecs<3> lstm_cell_backward(const at::Tensor& cx, const at::Tensor& workspace, bool has_bias);
 TensorSpecs<2> gru_cell(const at::Tensor& hx);
 TensorSpecs<5> gru_cell_backward(const at::Tensor& grad_hy, bool has_bias);
+TensorSpecs<2> multi_head_attention(const at::Tensor& query, const at::Tensor& key, int64_t heads, bool need_weights,
+                                    bool average_weights);
 TensorSpecs<2> flash_attention(const at::Tensor& query);
 TensorSpecs<3> flash_attention_backward(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value);
 

@@ -232,6 +232,14 @@ TensorSpecs<5> gru_cell_backward(const at::Tensor& grad_hy, bool has_bias) {
   return {grad_gates, grad_gates, contiguous_like(grad_hy), grad_bias, grad_bias};
 }
 
+TensorSpecs<2> multi_head_attention(const at::Tensor& query, const at::Tensor& key, int64_t heads, bool need_weights,
+                                    bool average_weights) {
+  const int64_t batch = query.size(0), rows = query.size(1), columns = key.size(1);
+  const TensorSpec weights = average_weights ? of({batch, rows, columns}, query.options())
+                                             : of({batch, heads, rows, columns}, query.options());
+  return {contiguous_like(query), if_wanted(need_weights, weights)};
+}
+
 TensorSpecs<2> flash_attention(const at::Tensor& query) {
   const int64_t batch = query.size(0), heads = query.size(1), length = query.size(2);
   TensorSpec logsumexp = of({batch, heads, length}, query.options().dtype(at::toOpMathType(query.scalar_type())));
