@@ -2,8 +2,8 @@
 
     python tools/gen_ops.py --output-dir build/generated --shards 10 [--list-outputs]
 
-The operator list is the one inside the installed PyTorch (torchgen). The output depends on nothing else, and files whose
-text would not change are left alone.
+The operator list is the one inside the installed PyTorch (torchgen). The output depends on nothing else, and files
+whose text would not change are left alone.
 """
 
 import argparse

@@ -19,7 +19,9 @@ LIBRARY.impl("double_", lambda self: self.mul_(2), "CPU")
 LIBRARY.impl("tail", lambda self: self[1:], "CPU")
 LIBRARY.impl("join", lambda parts, scale=None: torch.cat(parts) * (1 if scale is None else scale), "CPU")
 LIBRARY.impl("fit", lambda self, *, out: out.resize_(self.shape).copy_(self), "CPU")
-LIBRARY.impl("overlap", lambda self, other: self.untyped_storage().data_ptr() == other.untyped_storage().data_ptr(), "CPU")
+LIBRARY.impl(
+    "overlap", lambda self, other: self.untyped_storage().data_ptr() == other.untyped_storage().data_ptr(), "CPU"
+)
 OPS = torch.ops.npu_fallback_test
 
 
@@ -82,7 +84,7 @@ def test_waits_for_earlier_work_of_the_stream(x):
 
 
 def test_refuses_tensors_of_another_device(x):
-    with pytest.raises(RuntimeError, match="same device.*npu:0.*cpu"):
+    with pytest.raises(RuntimeError, match=r"same device.*npu:0.*cpu"):
         OPS.join([x, torch.ones(2)])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+
 from torch_npu_lite.testing import Gate
 
 
@@ -12,7 +13,10 @@ def routes(call) -> dict[str, set[str]]:
     torch.npu.op_stats(reset=True)
     call()
     found = torch.npu.op_stats()
-    return {name: {route for route, count in counts.items() if count and route != "host_waits"} for name, counts in found.items()}
+    return {
+        name: {route for route, count in counts.items() if count and route != "host_waits"}
+        for name, counts in found.items()
+    }
 
 
 def compare(function, *arguments, rtol=1e-5, atol=1e-6) -> torch.Tensor:
@@ -147,7 +151,7 @@ def test_errors_of_shapes_dtypes_and_devices_come_at_once(a):
 def test_tensors_of_two_devices_do_not_mix(a):
     if torch.npu.device_count() < 2:
         pytest.skip("needs two devices (NPU_SIM_DEVICES=2)")
-    with pytest.raises(RuntimeError, match="npu:0.*npu:1|npu:1.*npu:0"):
+    with pytest.raises(RuntimeError, match=r"npu:0.*npu:1|npu:1.*npu:0"):
         torch.mm(a.to("npu:0"), a.t().to("npu:1"))
 
 

@@ -2,6 +2,7 @@
 
 import zlib
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from gen import plain, structured
@@ -18,10 +19,13 @@ def generated(row: Row) -> bool:
 
 def all_files(rows: list[Row], shards: int) -> dict[str, Callable[[], str]]:
     """File name -> function that makes its text."""
-    files: dict[str, Callable[[], str]] = {"op_ids.h": lambda: ids_header(rows), "op_ids.cpp": lambda: ids_source(rows)}
+    files: dict[str, Callable[[], str]] = {
+        "op_ids.h": partial(ids_header, rows),
+        "op_ids.cpp": partial(ids_source, rows),
+    }
     for shard in range(shards):
         part = [row for row in rows if generated(row) and shard_of(row, shards) == shard]
-        files[f"operators_{shard}.cpp"] = lambda part=part: shard_source(part)
+        files[f"operators_{shard}.cpp"] = partial(shard_source, part)
     return files
 
 

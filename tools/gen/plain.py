@@ -1,4 +1,4 @@
-"""C++ of operators that are not structured: by a written shape rule, in place, by PyTorch's native function, or waiting."""
+"""C++ of operators that are not structured: by a shape rule, in place, by PyTorch's native function, or waiting."""
 
 import re
 
@@ -69,10 +69,9 @@ def library(row: Row, function: NativeFunction) -> str:
     outs = output_names(row, function) if makes_outputs else []
     inputs = list(function.func.arguments.flat_non_out)
     name = identifier(function)
+    task = f'make_task("aten::{function.func.name}", run_{name}, {ENGINES[row.engine]})'
     parts = [names(row, inputs, outs, name), run(row, function, inputs, outs, name)]
-    parts.append(
-        f'constexpr TaskInfo task_{name} = make_task("aten::{function.func.name}", run_{name}, {ENGINES[row.engine]});\n'
-    )
+    parts.append(f"constexpr TaskInfo task_{name} = {task};\n")
     lines = [f"OpScope scope(OpId::{name}, Route::kLibrary);", *device_check(function, name)]
     if makes_outputs:
         given = ", ".join(f"&{a.name}" for a in function.func.arguments.out)

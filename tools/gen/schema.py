@@ -92,7 +92,7 @@ def root_name(function: NativeFunction) -> str:
 def stub_headers() -> dict[str, str]:
     """CPU stub -> the header that declares it."""
     native = Path(torchgen.__file__).parent.parent / "torch" / "include" / "ATen" / "native"
-    found = {}
+    found: dict[str, str] = {}
     for folder in ("", "cpu"):
         for header in sorted(os.listdir(native / folder)):
             if header.endswith(".h"):

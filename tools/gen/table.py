@@ -109,8 +109,9 @@ def complete(row: Row, schemas: Schemas) -> None:
     group = schemas.groups.get(row.func)
     for function in group.functions() if group else row.functions:
         kernel = schemas.cpu_kernel(function)
-        if kernel or schemas.composite_kernel(function):
-            row.cpu_kernels[str(function.func.name)] = kernel or schemas.composite_kernel(function)
+        native = kernel or schemas.composite_kernel(function)
+        if native:
+            row.cpu_kernels[str(function.func.name)] = native
         if kernel and function.func.kind() is SchemaKind.out:
             row.out_function = function
         elif kernel and function.func.kind() is SchemaKind.functional:

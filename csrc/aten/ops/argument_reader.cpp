@@ -77,7 +77,8 @@ void visit_tensor(Record& record, const ArgumentName& argument, OperandVisitor& 
 const char* dtype_name(at::ScalarType dtype) {
   static const auto& names = *[] {
     auto* table = new std::array<std::string, static_cast<size_t>(at::ScalarType::NumOptions)>;
-    for (size_t i = 0; i + 1 < table->size(); ++i) (*table)[i] = c10::getDtypeNames(static_cast<at::ScalarType>(i)).first;
+    for (size_t i = 0; i + 1 < table->size(); ++i)
+      (*table)[i] = c10::getDtypeNames(static_cast<at::ScalarType>(i)).first;
     return table;
   }();
   return names[static_cast<size_t>(dtype)].c_str();
@@ -221,19 +222,19 @@ std::vector<at::Scalar> ArgumentReader::read() {
   return scalars;
 }
 
-#define NPU_READ(TYPE, EXPRESSION)           \
-  template <>                                \
-  TYPE ArgumentReader::read() {              \
-    ++argument_;                             \
-    const Record& record = next();           \
-    return EXPRESSION;                       \
-  }                                          \
-  template <>                                \
-  std::optional<TYPE> ArgumentReader::read() { \
-    ++argument_;                             \
-    const Record& record = next();           \
+#define NPU_READ(TYPE, EXPRESSION)                               \
+  template <>                                                    \
+  TYPE ArgumentReader::read() {                                  \
+    ++argument_;                                                 \
+    const Record& record = next();                               \
+    return EXPRESSION;                                           \
+  }                                                              \
+  template <>                                                    \
+  std::optional<TYPE> ArgumentReader::read() {                   \
+    ++argument_;                                                 \
+    const Record& record = next();                               \
     if (record.kind == Record::Kind::kNone) return std::nullopt; \
-    return EXPRESSION;                       \
+    return EXPRESSION;                                           \
   }
 NPU_READ(int64_t, value_of<int64_t>(record))
 NPU_READ(double, value_of<double>(record))

@@ -1,5 +1,5 @@
-#include <ATen/Dispatch_v2.h>
 #include <ATen/core/TensorBody.h>
+#include <ATen/Dispatch_v2.h>
 #include <c10/core/DeviceType.h>
 #include <c10/util/TypeCast.h>
 
@@ -18,7 +18,7 @@ namespace {
 constexpr size_t round_up(size_t bytes) { return (bytes + 7) & ~size_t{7}; }
 
 // Rough costs, for deciding where a task runs and how many threads it may use; they depend on shapes alone.
-constexpr int64_t kParallelElements = 65536;      // below, one core finishes before a team has started
+constexpr int64_t kParallelElements = 65536;  // below, one core finishes before a team has started
 constexpr double kParallelCubeOperations = 4e6;
 
 double cube_operations(int64_t elements) {
@@ -33,16 +33,16 @@ uint32_t estimate_ns(const TaskInfo& info, int64_t elements) {
 }
 
 uint32_t thread_width(const TaskInfo& info, int64_t elements) {
-  const bool large = info.engines & kCubeEngine ? cube_operations(elements) >= kParallelCubeOperations
-                                                : elements >= kParallelElements;
+  const bool large =
+      info.engines & kCubeEngine ? cube_operations(elements) >= kParallelCubeOperations : elements >= kParallelElements;
   return large ? static_cast<uint32_t>(library_threads()) : 1;
 }
 
 template <class From>
 void convert_number(From value, at::ScalarType dtype, void* to) {
   AT_DISPATCH_V2(dtype, "convert_number", AT_WRAP([&] { *static_cast<scalar_t*>(to) = c10::convert<scalar_t>(value); }),
-                 AT_EXPAND(AT_ALL_TYPES_AND_COMPLEX), AT_EXPAND(AT_BAREBONES_UNSIGNED_TYPES), at::kComplexHalf, at::kHalf,
-                 at::kBFloat16, at::kBool);
+                 AT_EXPAND(AT_ALL_TYPES_AND_COMPLEX), AT_EXPAND(AT_BAREBONES_UNSIGNED_TYPES), at::kComplexHalf,
+                 at::kHalf, at::kBFloat16, at::kBool);
 }
 
 }  // namespace
@@ -173,9 +173,8 @@ void ArgumentWriter::write_device_tensor(const at::Tensor& tensor) {
 
 void ArgumentWriter::write_host_tensor(const at::Tensor& tensor) {
   const bool wrapped = tensor.unsafeGetTensorImpl()->is_wrapped_number();
-  const at::Tensor value = tensor.is_contiguous() && lazy_bits(tensor) == 0
-                               ? tensor
-                               : tensor.resolve_conj().resolve_neg().contiguous();
+  const at::Tensor value =
+      tensor.is_contiguous() && lazy_bits(tensor) == 0 ? tensor : tensor.resolve_conj().resolve_neg().contiguous();
   const size_t rank = value.sizes().size();
   const size_t bytes = value.nbytes();
   const Record record{.kind = Record::Kind::kHostTensor,
@@ -205,8 +204,7 @@ void ArgumentWriter::launch(const TaskInfo& info) {
   TORCH_INTERNAL_ASSERT(device_ >= 0, info.name, " was launched without an npu tensor");
   const BlockHeader header{names_, static_cast<uint32_t>(size_), thread_width(info, elements_)};
   std::memcpy(data_, &header, sizeof(header));
-  translate_errors(
-      [&] { current_stream(device_).launch_bytes({info, data_, size_, estimate_ns(info, elements_)}); });
+  translate_errors([&] { current_stream(device_).launch_bytes({info, data_, size_, estimate_ns(info, elements_)}); });
 }
 
 }  // namespace npu::aten

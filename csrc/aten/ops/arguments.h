@@ -42,7 +42,7 @@ struct Record {
   enum class Kind : uint8_t { kNone, kTensor, kHostTensor, kSame, kScalar, kValue, kList, kTensorList, kPlan };
   enum Flag : uint8_t { kContiguous = 1, kConjugate = 2, kNegative = 4, kWrappedNumber = 8 };
   Kind kind = Kind::kNone;
-  int8_t dtype = 0;   // at::ScalarType of a tensor or scalar
+  int8_t dtype = 0;  // at::ScalarType of a tensor or scalar
   uint8_t rank = 0;
   uint8_t flags = 0;
   uint32_t bytes = sizeof(uint64_t);  // with this header and the padding
@@ -51,8 +51,8 @@ static_assert(sizeof(Record) == 8);
 
 struct BlockHeader {
   const ArgumentName* names = nullptr;
-  uint32_t bytes = 0;   // of the whole block
-  uint32_t width = 1;   // OpenMP threads of the task, from its shapes alone
+  uint32_t bytes = 0;  // of the whole block
+  uint32_t width = 1;  // OpenMP threads of the task, from its shapes alone
 };
 
 // How a CPU tensor with dimensions may be passed among npu tensors. 0-dim CPU tensors count as numbers and always may.
@@ -79,7 +79,9 @@ class ArgumentWriter {
   void write(at::OptionalIntArrayRef values) { values.has_value() ? write(*values) : write_none(); }
   void write(at::ArrayRef<double> values) { write_list(values.data(), values.size(), sizeof(double)); }
   template <size_t kCount>
-  void write(const std::array<bool, kCount>& values) { write_list(values.data(), values.size(), sizeof(bool)); }
+  void write(const std::array<bool, kCount>& values) {
+    write_list(values.data(), values.size(), sizeof(bool));
+  }
   void write(std::string_view text) { write_list(text.data(), text.size(), 1); }
   template <class T, std::enable_if_t<std::is_arithmetic_v<T> || std::is_enum_v<T>, int> = 0>
   void write(T value) {
@@ -122,8 +124,8 @@ class ArgumentWriter {
   size_t size_ = sizeof(BlockHeader);
   const ArgumentName* const names_;
   const HostTensors host_tensors_;
-  c10::DeviceIndex device_ = -1;   // of the npu tensors so far
-  int argument_ = 0;               // top-level records so far
+  c10::DeviceIndex device_ = -1;  // of the npu tensors so far
+  int argument_ = 0;              // top-level records so far
   bool in_list_ = false;
   int64_t elements_ = 0;
   c10::SmallVector<std::pair<const c10::TensorImpl*, int>, 8> seen_;  // top-level tensors and their argument numbers

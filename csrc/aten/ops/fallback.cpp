@@ -27,8 +27,9 @@ void fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
                               " has no npu kernel, and NPU_FALLBACK=error forbids running it on the host. Set "
                               "NPU_FALLBACK=warn or allow, or add the operator (docs/adding_an_operator.md).");
   if (mode == FallbackMode::kWarn && first_time(name))
-    TORCH_WARN(name, " has no npu kernel: it waits for the device and runs on the host. torch.npu.op_stats() counts such "
-                     "calls; NPU_FALLBACK=error refuses them, NPU_FALLBACK=allow silences this.");
+    TORCH_WARN(name,
+               " has no npu kernel: it waits for the device and runs on the host. torch.npu.op_stats() counts such "
+               "calls; NPU_FALLBACK=error refuses them, NPU_FALLBACK=allow silences this.");
   const NamedOpScope scope(name, Route::kFallback);
   call_on_host(op, stack);
 }

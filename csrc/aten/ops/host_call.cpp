@@ -1,8 +1,8 @@
 #include "aten/ops/host_call.h"
 
-#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/TensorBody.h>
+#include <ATen/CPUGeneratorImpl.h>
 #include <c10/core/CPUAllocator.h>
 #include <c10/core/Storage.h>
 
@@ -77,7 +77,8 @@ class HostCall {
       return tensors;
     }
     if (value.isDevice() && value.toDevice().is_privateuseone()) return c10::Device(at::kCPU);
-    if (value.isGenerator() && value.toGenerator().device().is_privateuseone()) return host_generator(value.toGenerator());
+    if (value.isGenerator() && value.toGenerator().device().is_privateuseone())
+      return host_generator(value.toGenerator());
     return value;
   }
 
@@ -92,10 +93,11 @@ class HostCall {
   at::Tensor to_host(const at::Tensor& tensor, const std::string& name) {
     if (!tensor.defined()) return tensor;
     if (tensor.device().is_cpu() && (tensor.dim() == 0 || !device_)) return tensor;
-    TORCH_CHECK(tensor.device() == *device_, "Expected all tensors to be on the same device, but found at least two devices, ",
-                *device_, " and ", tensor.device(), "! (checking argument ", name, " of ", op_.operator_name(), ")");
-    TORCH_CHECK_NOT_IMPLEMENTED(tensor.layout() == at::kStrided, op_.operator_name(), ": argument ", name, " has layout ",
-                                tensor.layout(), "; npu runs operators on strided tensors only");
+    TORCH_CHECK(tensor.device() == *device_,
+                "Expected all tensors to be on the same device, but found at least two devices, ", *device_, " and ",
+                tensor.device(), "! (checking argument ", name, " of ", op_.operator_name(), ")");
+    TORCH_CHECK_NOT_IMPLEMENTED(tensor.layout() == at::kStrided, op_.operator_name(), ": argument ", name,
+                                " has layout ", tensor.layout(), "; npu runs operators on strided tensors only");
     for (const Pair& pair : pairs_)
       if (pair.device.is_same(tensor)) return pair.host;
     pairs_.push_back({tensor, alias(tensor), nullptr});
@@ -117,7 +119,8 @@ class HostCall {
   c10::Storage host_storage(const c10::Storage& storage) {
     for (const auto& [device, host] : storages_)
       if (device.is_alias_of(storage)) return host;
-    void* address = storage.nbytes() == 0 ? nullptr : translate_errors([&] { return driver().translate(storage.data()); });
+    void* address =
+        storage.nbytes() == 0 ? nullptr : translate_errors([&] { return driver().translate(storage.data()); });
     c10::Storage host(c10::Storage::use_byte_size_t(), storage.nbytes(), at::DataPtr(address, c10::Device(at::kCPU)),
                       c10::GetCPUAllocator(), /*resizable=*/true);
     storages_.emplace_back(storage, host);
@@ -135,8 +138,7 @@ class HostCall {
       return;
     }
     pair.device.resize_(pair.host.sizes());
-    if (pair.host.is_non_overlapping_and_dense())
-      device.set_sizes_and_strides(pair.host.sizes(), pair.host.strides());
+    if (pair.host.is_non_overlapping_and_dense()) device.set_sizes_and_strides(pair.host.sizes(), pair.host.strides());
     pair.device.copy_(pair.host);
   }
 

@@ -2,8 +2,8 @@
 // plan of it crosses (collapsed sizes, byte strides), and the task hands PyTorch's CPU stub an iterator without tensors.
 #pragma once
 
-#include <ATen/TensorIterator.h>
 #include <ATen/native/DispatchStub.h>
+#include <ATen/TensorIterator.h>
 
 #include "aten/ops/arguments.h"
 #include "aten/ops/library.h"
@@ -59,7 +59,7 @@ class Plan {
   at::IntArrayRef sizes_;             // collapsed, innermost dimension first
   const int64_t* strides_ = nullptr;  // bytes; operand after operand
   int64_t tiles_ = 1;
-  int64_t tile_length_ = 0;           // along the outermost dimension
+  int64_t tile_length_ = 0;  // along the outermost dimension
 };
 
 }  // namespace npu::aten

@@ -2,9 +2,9 @@
 // aliases of the device memory. Generated wrappers use this header; see README.md.
 #pragma once
 
+#include <ATen/core/TensorBody.h>
 #include <ATen/TensorIterator.h>
 #include <ATen/TensorMeta.h>
-#include <ATen/core/TensorBody.h>
 
 #include <array>
 #include <initializer_list>
@@ -104,8 +104,10 @@ at::Tensor allocate_like(const at::Tensor& tensor);  // contiguous, same sizes, 
 // Throws the error CUDA throws when a tensor lies on another device than the first defined one, naming both and `method`.
 struct NamedTensor {
   NamedTensor(const char* name, const at::Tensor& tensor) : name(name), tensor(&tensor) {}
-  NamedTensor(const char* name, at::OptionalTensorRef tensor) : name(name), tensor(tensor.has_value() ? &*tensor : nullptr) {}
-  NamedTensor(const char* name, const std::optional<at::Tensor>& tensor) : name(name), tensor(tensor ? &*tensor : nullptr) {}
+  NamedTensor(const char* name, at::OptionalTensorRef tensor)
+      : name(name), tensor(tensor.has_value() ? &*tensor : nullptr) {}
+  NamedTensor(const char* name, const std::optional<at::Tensor>& tensor)
+      : name(name), tensor(tensor ? &*tensor : nullptr) {}
   const char* name;
   const at::Tensor* tensor;  // null or undefined: not given
 };

@@ -1,6 +1,5 @@
 #include "aten/ops/library_tasks.h"
 
-#include <ATen/TensorOperators.h>
 #include <ATen/ops/add.h>
 #include <ATen/ops/addcmul.h>
 #include <ATen/ops/convolution.h>
@@ -11,12 +10,14 @@
 #include <ATen/ops/sum.h>
 #include <ATen/ops/tanh.h>
 #include <ATen/ops/zeros_like.h>
+#include <ATen/TensorOperators.h>
 
 namespace npu::aten {
 
 void give(const at::Tensor& result, const at::Tensor& out) {
   if (!out.defined() || !result.defined()) return;
-  TORCH_INTERNAL_ASSERT(out.sizes() == result.sizes(), "the shape rule says ", out.sizes(), ", the kernel ", result.sizes());
+  TORCH_INTERNAL_ASSERT(out.sizes() == result.sizes(), "the shape rule says ", out.sizes(), ", the kernel ",
+                        result.sizes());
   out.copy_(result);
 }
 
@@ -29,7 +30,9 @@ at::Tensor tanh_slope(const at::Tensor& t) { return 1 - t * t; }
 
 bool given(const OptionalTensor& tensor) { return tensor && tensor->defined(); }
 
-at::Tensor with_bias(const at::Tensor& gates, const OptionalTensor& bias) { return given(bias) ? gates + *bias : gates; }
+at::Tensor with_bias(const at::Tensor& gates, const OptionalTensor& bias) {
+  return given(bias) ? gates + *bias : gates;
+}
 
 }  // namespace
 
@@ -45,8 +48,8 @@ void convolution_backward(const at::Tensor& grad_output, const at::Tensor& input
                           const at::Tensor& grad_input, const at::Tensor& grad_weight, const at::Tensor& grad_bias) {
   const std::array<int64_t, 1> bias_sizes = {grad_output.size(1)};
   const auto [input_result, weight_result, bias_result] =
-      at::convolution_backward(grad_output, input, weight, at::OptionalIntArrayRef(bias_sizes), stride, padding, dilation,
-                               transposed, output_padding, groups, output_mask);
+      at::convolution_backward(grad_output, input, weight, at::OptionalIntArrayRef(bias_sizes), stride, padding,
+                               dilation, transposed, output_padding, groups, output_mask);
   give(input_result, grad_input);
   give(weight_result, grad_weight);
   give(bias_result, grad_bias);
@@ -99,8 +102,8 @@ void gru_cell(const at::Tensor& input_gates, const at::Tensor& hidden_gates, con
 }
 
 void gru_cell_backward(const at::Tensor& grad_hy, const at::Tensor& workspace, bool, const at::Tensor& grad_input_gates,
-                       const at::Tensor& grad_hidden_gates, const at::Tensor& grad_hx, const at::Tensor& grad_input_bias,
-                       const at::Tensor& grad_hidden_bias) {
+                       const at::Tensor& grad_hidden_gates, const at::Tensor& grad_hx,
+                       const at::Tensor& grad_input_bias, const at::Tensor& grad_hidden_bias) {
   const std::vector<at::Tensor> kept = workspace.chunk(5, 1);
   const at::Tensor &reset = kept[0], &update = kept[1], &fresh = kept[2], &hx = kept[3], &hidden_fresh = kept[4];
   const at::Tensor grad_fresh = grad_hy * (1 - update) * tanh_slope(fresh);

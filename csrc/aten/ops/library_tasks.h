@@ -38,8 +38,9 @@ void gru_cell(const at::Tensor& input_gates, const at::Tensor& hidden_gates, con
               const OptionalTensor& input_bias, const OptionalTensor& hidden_bias, const at::Tensor& hy,
               const at::Tensor& workspace);
 void gru_cell_backward(const at::Tensor& grad_hy, const at::Tensor& workspace, bool has_bias,
-                       const at::Tensor& grad_input_gates, const at::Tensor& grad_hidden_gates, const at::Tensor& grad_hx,
-                       const at::Tensor& grad_input_bias, const at::Tensor& grad_hidden_bias);
+                       const at::Tensor& grad_input_gates, const at::Tensor& grad_hidden_gates,
+                       const at::Tensor& grad_hx, const at::Tensor& grad_input_bias,
+                       const at::Tensor& grad_hidden_bias);
 
 }  // namespace tasks
 }  // namespace npu::aten

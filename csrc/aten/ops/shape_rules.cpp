@@ -1,19 +1,21 @@
 #include "aten/ops/shape_rules.h"
 
 #include <ATen/ExpandUtils.h>
-#include <ATen/WrapDimUtilsMulti.h>
-#include <ATen/native/ReduceOpsUtils.h>
 #include <ATen/native/RangeUtils.h>
+#include <ATen/native/ReduceOpsUtils.h>
 #include <ATen/native/TypeProperties.h>
+#include <ATen/WrapDimUtilsMulti.h>
 
 namespace npu::aten::shapes {
 namespace {
 
-at::ScalarType real_type(at::ScalarType dtype) { return at::isComplexType(dtype) ? c10::toRealValueType(dtype) : dtype; }
+at::ScalarType real_type(at::ScalarType dtype) {
+  return at::isComplexType(dtype) ? c10::toRealValueType(dtype) : dtype;
+}
 
 at::ScalarType floating_type(at::ScalarType dtype) {
   return at::isIntegralType(dtype, /*includeBool=*/true) ? at::typeMetaToScalarType(at::get_default_dtype())
-                                                        : real_type(dtype);
+                                                         : real_type(dtype);
 }
 
 void set_dense_strides(TensorSpec& spec, at::IntArrayRef sizes, at::IntArrayRef strides) {
@@ -33,8 +35,7 @@ int64_t range_length(const at::Scalar& start, const at::Scalar& end, const at::S
   const double first = start.to<double>(), last = end.to<double>(), by = step.to<double>();
   TORCH_CHECK(by != 0, "step must be nonzero");
   TORCH_CHECK(std::isfinite(first) && std::isfinite(last), "unsupported range: ", first, " -> ", last);
-  TORCH_CHECK(by > 0 ? last >= first : last <= first,
-              "upper bound and lower bound inconsistent with step sign");
+  TORCH_CHECK(by > 0 ? last >= first : last <= first, "upper bound and lower bound inconsistent with step sign");
   if (start.isIntegral(false) && end.isIntegral(false) && step.isIntegral(false)) {
     const int64_t distance = end.toLong() - start.toLong(), by_long = step.toLong();
     return closed ? distance / by_long + 1 : (distance + by_long + (by_long > 0 ? -1 : 1)) / by_long;
@@ -81,7 +82,8 @@ TensorSpec where(const at::Tensor& condition, const at::Tensor& a, const at::Ten
   TORCH_CHECK(condition.scalar_type() == at::kBool || condition.scalar_type() == at::kByte,
               "where expected condition to be a boolean tensor, but got a tensor with dtype ", condition.scalar_type());
   const at::Tensor& device = condition.device().is_privateuseone() ? condition : a.device().is_privateuseone() ? a : b;
-  const at::DimVector sizes = at::infer_size_dimvector(condition.sizes(), at::infer_size_dimvector(a.sizes(), b.sizes()));
+  const at::DimVector sizes =
+      at::infer_size_dimvector(condition.sizes(), at::infer_size_dimvector(a.sizes(), b.sizes()));
   TensorSpec spec = of(sizes, device.options().dtype(at::result_type(a, b)));
   if (a.sizes() == at::IntArrayRef(sizes) && !a.is_contiguous()) set_dense_strides(spec, sizes, a.strides());
   return spec;
@@ -89,7 +91,8 @@ TensorSpec where(const at::Tensor& condition, const at::Tensor& a, const at::Ten
 
 TensorSpec complex_of(const at::Tensor& real, const at::Tensor& imaginary) {
   TORCH_CHECK(real.scalar_type() == imaginary.scalar_type() && at::isFloatingType(real.scalar_type()),
-              "Expected two floating tensors of one dtype, but got ", real.scalar_type(), " and ", imaginary.scalar_type());
+              "Expected two floating tensors of one dtype, but got ", real.scalar_type(), " and ",
+              imaginary.scalar_type());
   return broadcast(real, imaginary, c10::toComplexType(real.scalar_type()));
 }
 

@@ -32,12 +32,12 @@ TensorSpec of(at::IntArrayRef sizes, const at::TensorOptions& options);  // cont
 TensorSpec none();
 
 // Element-wise results.
-TensorSpec like(const at::Tensor& self);                           // dense strides kept
+TensorSpec like(const at::Tensor& self);  // dense strides kept
 TensorSpec like(const at::Tensor& self, at::ScalarType dtype);
 TensorSpec contiguous_like(const at::Tensor& self);
-TensorSpec real_like(const at::Tensor& self);                      // complex -> its real type
-TensorSpec floating_like(const at::Tensor& self);                  // integers -> the default dtype, complex -> real
-TensorSpec broadcast(const at::Tensor& a, const at::Tensor& b);    // dtype by promotion
+TensorSpec real_like(const at::Tensor& self);                    // complex -> its real type
+TensorSpec floating_like(const at::Tensor& self);                // integers -> the default dtype, complex -> real
+TensorSpec broadcast(const at::Tensor& a, const at::Tensor& b);  // dtype by promotion
 TensorSpec broadcast(const at::Tensor& a, const at::Tensor& b, at::ScalarType dtype);
 TensorSpec where(const at::Tensor& condition, const at::Tensor& a, const at::Tensor& b);
 TensorSpec complex_of(const at::Tensor& real, const at::Tensor& imaginary);
@@ -48,7 +48,7 @@ TensorSpec scalar_like(const at::Tensor& self);
 TensorSpec scalar(const at::Tensor& self, at::ScalarType dtype);
 at::ScalarType sum_dtype(const at::Tensor& self, std::optional<at::ScalarType> dtype = std::nullopt);
 TensorSpec reduced(const at::Tensor& self, at::OptionalIntArrayRef dim, bool keepdim, at::ScalarType dtype);
-TensorSpec variance(const at::Tensor& self, at::OptionalIntArrayRef dim, bool keepdim);   // real
+TensorSpec variance(const at::Tensor& self, at::OptionalIntArrayRef dim, bool keepdim);  // real
 TensorSpecs<2> variance_and_mean(const at::Tensor& self, at::OptionalIntArrayRef dim, bool keepdim);
 TensorSpecs<2> values_and_indices(const at::Tensor& self, int64_t dim, bool keepdim);
 TensorSpec index_select(const at::Tensor& self, int64_t dim, const at::Tensor& index);
@@ -71,7 +71,7 @@ TensorSpec fft_c2r(const at::Tensor& self, at::IntArrayRef dim, int64_t last_dim
 
 // Losses: `reduction` is at::Reduction.
 TensorSpec loss(const at::Tensor& self, const at::Tensor& target, int64_t reduction);
-TensorSpec batch_loss(const at::Tensor& self, int64_t reduction);            // one number for each sample
+TensorSpec batch_loss(const at::Tensor& self, int64_t reduction);  // one number for each sample
 TensorSpecs<2> nll_loss2d(const at::Tensor& self, int64_t reduction);
 TensorSpecs<2> multilabel_margin_loss(const at::Tensor& self, const at::Tensor& target, int64_t reduction);
 

@@ -1,9 +1,9 @@
 // Shape rules of neural-network operators.
 #include <ATen/AccumulateType.h>
-#include <ATen/OpMathType.h>
 #include <ATen/core/Reduction.h>
 #include <ATen/native/ConvUtils.h>
 #include <ATen/native/Pool.h>
+#include <ATen/OpMathType.h>
 
 #include "aten/ops/shape_rules.h"
 
@@ -62,8 +62,8 @@ TensorSpec batch_loss(const at::Tensor& self, int64_t reduction) {
 }
 
 TensorSpecs<2> nll_loss2d(const at::Tensor& self, int64_t reduction) {
-  TORCH_CHECK(self.dim() == 4, "only batches of spatial inputs supported (4D tensors), but got input of size: ",
-              self.sizes());
+  TORCH_CHECK(self.dim() == 4,
+              "only batches of spatial inputs supported (4D tensors), but got input of size: ", self.sizes());
   const TensorSpec elements = of({self.size(0), self.size(2), self.size(3)}, self.options());
   return {reduced_loss(elements, reduction), of({}, self.options())};
 }
@@ -142,7 +142,8 @@ TensorSpec convolution(const at::Tensor& input, const at::Tensor& weight, at::In
                        at::IntArrayRef padding, at::IntArrayRef dilation, bool transposed,
                        at::IntArrayRef output_padding, int64_t groups) {
   const std::vector<int64_t> sizes =
-      transposed ? at::native::conv_input_size(input.sizes(), weight.sizes(), padding, output_padding, stride, dilation, groups)
+      transposed ? at::native::conv_input_size(input.sizes(), weight.sizes(), padding, output_padding, stride, dilation,
+                                               groups)
                  : at::native::conv_output_size(input.sizes(), weight.sizes(), padding, stride, dilation);
   TensorSpec spec = of(sizes, input.options());
   if (at::native::mkldnn_conv_use_channels_last(input, weight))
@@ -177,8 +178,8 @@ TensorSpecs<2> max_pool3d(const at::Tensor& self, at::IntArrayRef kernel_size, a
 
 TensorSpec padded(const at::Tensor& self, at::IntArrayRef padding) {
   const size_t dims = padding.size() / 2;
-  TORCH_CHECK(self.dim() > static_cast<int64_t>(dims), "padding of ", dims, " dimensions needs an input with more, but got ",
-              self.sizes());
+  TORCH_CHECK(self.dim() > static_cast<int64_t>(dims), "padding of ", dims,
+              " dimensions needs an input with more, but got ", self.sizes());
   c10::SmallVector<int64_t, 6> sizes(self.sizes().begin(), self.sizes().end());
   for (size_t i = 0; i < dims; ++i) sizes[sizes.size() - 1 - i] += padding[2 * i] + padding[2 * i + 1];
   return in_suggested_format(self, sizes);
@@ -189,8 +190,8 @@ TensorSpec im2col(const at::Tensor& self, at::IntArrayRef kernel_size, at::IntAr
   TORCH_CHECK(self.dim() == 3 || self.dim() == 4, "Expected 3D or 4D input to im2col, but got sizes ", self.sizes());
   int64_t blocks = 1;
   for (size_t i = 0; i < 2; ++i)
-    blocks *= at::native::pooling_output_shape<int64_t>(self.size(static_cast<int64_t>(i) - 2), kernel_size[i], padding[i],
-                                                        stride[i], dilation[i], /*ceil_mode=*/false);
+    blocks *= at::native::pooling_output_shape<int64_t>(self.size(static_cast<int64_t>(i) - 2), kernel_size[i],
+                                                        padding[i], stride[i], dilation[i], /*ceil_mode=*/false);
   const int64_t rows = self.size(-3) * kernel_size[0] * kernel_size[1];
   return self.dim() == 4 ? of({self.size(0), rows, blocks}, self.options()) : of({rows, blocks}, self.options());
 }
