@@ -3,6 +3,7 @@
 #include "bindings.h"
 #include "runtime/context.h"
 #include "runtime/device.h"
+#include "runtime/event.h"
 #include "runtime/gate.h"
 
 namespace npu::python {
@@ -13,6 +14,12 @@ Stream& find(DeviceIndex device, StreamId id) {
   Stream* stream = primary_context(device).find_stream(id);
   NPU_CHECK(stream != nullptr, kInvalidArgument, "npu:", device, " has no stream ", id);
   return *stream;
+}
+
+// Milliseconds between the events that two values of torch.Event.event_id name; 0 names one that was never recorded.
+double elapsed_time(uintptr_t start, uintptr_t end) {
+  NPU_CHECK(start != 0 && end != 0, kInvalidArgument, "elapsed time needs recorded events: call record() on both");
+  return reinterpret_cast<const Event*>(end)->elapsed_ms(*reinterpret_cast<const Event*>(start));
 }
 
 // The id of the stream that a native handle (torch.Stream.native_handle) names.
@@ -29,6 +36,7 @@ void bind_stream(py::module_& m) {
   m.def("stream_of_handle", &stream_of_handle);
   m.def("create_stream", [](DeviceIndex device, int priority) { return primary_context(device).create_stream(priority).id(); });
   m.def("destroy_stream", [](DeviceIndex device, StreamId id) { primary_context(device).destroy_stream(find(device, id)); });
+  m.def("elapsed_time", &elapsed_time);
   m.attr("greatest_priority") = kGreatestPriority;
   m.attr("least_priority") = kLeastPriority;
 

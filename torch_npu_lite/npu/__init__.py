@@ -78,6 +78,8 @@ def __getattr__(name: str) -> Any:
         from torch_npu_lite.npu.random import default_generators
 
         return default_generators()
+    if name == "_initialized":  # torch.utils.checkpoint asks before it saves the generators' states
+        return is_initialized()
     raise AttributeError(f"module 'torch.npu' has no attribute '{name}'")
 
 

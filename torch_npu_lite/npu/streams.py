@@ -54,6 +54,12 @@ class Event(torch.Event):
             raise NotImplementedError("npu events cannot be shared between processes")
         return super().__new__(cls, "npu", enable_timing=enable_timing, blocking=blocking)
 
+    def elapsed_time(self, end_event: torch.Event) -> float:
+        """Milliseconds between two recorded events. PyTorch 2.13's own refuses an argument of a subclass."""
+        if end_event.device.type != "npu":
+            raise ValueError(f"expected an event of an npu device, got one of '{end_event.device}'")
+        return _C.elapsed_time(self.event_id, end_event.event_id)
+
 
 def _stream_of_id(cls: type[Stream], index: int, stream_id: int) -> Any:
     device_type = torch._C._autograd.DeviceType.PrivateUse1.value

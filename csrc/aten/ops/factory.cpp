@@ -112,9 +112,14 @@ at::Tensor& set_empty(at::Tensor& self) {
 
 at::Tensor& set_source(at::Tensor& self, at::Storage source) { return at::native::set_(self, std::move(source)); }
 
+void record_stream(at::Tensor& self, c10::Stream stream) {
+  device_allocator().recordStream(self.storage().data_ptr(), stream);
+}
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("empty.memory_format", counted<OpId::empty_memory_format, Route::kKernel, empty>);
   m.impl("empty_strided", counted<OpId::empty_strided, Route::kKernel, empty_strided>);
+  m.impl("record_stream", counted<OpId::record_stream, Route::kView, record_stream>);
   m.impl("resize_", counted<OpId::resize_, Route::kKernel, resize_>);
   m.impl("set_", counted<OpId::set_, Route::kView, set_empty>);
   m.impl("set_.source_Storage", counted<OpId::set__source_Storage, Route::kView, set_source>);
