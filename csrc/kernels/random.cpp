@@ -14,15 +14,20 @@ constexpr size_t kElementBytes = 8;  // sets the tile; the work of an element, n
 // One uniform number of [0, 1) with as many digits as T has; `bits` are random.
 template <class T, class Bits>
 ComputeType<T> unit(Bits bits) {
-  constexpr int kDigits = std::is_same_v<T, BFloat16> ? 8 : std::is_same_v<T, Float16> ? 11 : sizeof(Bits) == 4 ? 24 : 53;
-  return static_cast<ComputeType<T>>(bits >> (8 * sizeof(Bits) - kDigits)) / static_cast<ComputeType<T>>(uint64_t{1} << kDigits);
+  constexpr int kDigits = std::is_same_v<T, BFloat16>  ? 8
+                          : std::is_same_v<T, Float16> ? 11
+                          : sizeof(Bits) == 4          ? 24
+                                                       : 53;
+  return static_cast<ComputeType<T>>(bits >> (8 * sizeof(Bits) - kDigits)) /
+         static_cast<ComputeType<T>>(uint64_t{1} << kDigits);
 }
 
 // One uniform number of (0, 1].
 template <class Compute, class Bits>
 Compute positive_unit(Bits bits) {
   constexpr int kDigits = sizeof(Bits) == 4 ? 24 : 53;
-  return static_cast<Compute>((bits >> (8 * sizeof(Bits) - kDigits)) + 1) / static_cast<Compute>(uint64_t{1} << kDigits);
+  return static_cast<Compute>((bits >> (8 * sizeof(Bits) - kDigits)) + 1) /
+         static_cast<Compute>(uint64_t{1} << kDigits);
 }
 
 // Floating types of up to 32 bits take one word an element; others two, so that every digit is random.
@@ -63,7 +68,7 @@ void fill_normal(const RandomState& state, int64_t begin, int64_t end, const Sto
 }
 
 template <class T>
-void fill_floating(const RandomFill& fill, T* out, int64_t begin, int64_t end) {
+void fill_floating(const RandomFillArguments& fill, T* out, int64_t begin, int64_t end) {
   using Compute = ComputeType<T>;
   const auto a = static_cast<Compute>(fill.a);
   const auto b = static_cast<Compute>(fill.b);
@@ -87,26 +92,28 @@ void fill_floating(const RandomFill& fill, T* out, int64_t begin, int64_t end) {
     case Distribution::kNormal:
       return fill_normal<T>(fill.state, begin, end, [&](int64_t i, Compute x) { out[i] = convert<T>(x * b + a); });
     default:
-      return fill_normal<T>(fill.state, begin, end, [&](int64_t i, Compute x) { out[i] = convert<T>(std::exp(x * b + a)); });
+      return fill_normal<T>(fill.state, begin, end,
+                            [&](int64_t i, Compute x) { out[i] = convert<T>(std::exp(x * b + a)); });
   }
 }
 
 // Distributions over whole numbers fill every type.
 template <class T>
-void fill_whole(const RandomFill& fill, T* out, int64_t begin, int64_t end) {
+void fill_whole(const RandomFillArguments& fill, T* out, int64_t begin, int64_t end) {
   const auto each = [&](const auto& value) {
-    for_each_bits<uint64_t>(fill.state, begin, end, [&](int64_t i, uint64_t bits) { out[i] = convert<T>(value(bits)); });
+    for_each_bits<uint64_t>(fill.state, begin, end,
+                            [&](int64_t i, uint64_t bits) { out[i] = convert<T>(value(bits)); });
   };
   switch (fill.distribution) {
     case Distribution::kGeometric:
       return each([scale = 1 / std::log1p(-fill.a)](uint64_t bits) {
         return std::max(1.0, std::ceil(std::log(positive_unit<double>(bits)) * scale));
       });
-    case Distribution::kBernoulli:
-      return each([&](uint64_t bits) { return unit<double>(bits) < fill.a; });
+    case Distribution::kBernoulli: return each([&](uint64_t bits) { return unit<double>(bits) < fill.a; });
     default:
       return each([&](uint64_t bits) {
-        const uint64_t x = fill.range == 0 ? bits : static_cast<uint64_t>((static_cast<unsigned __int128>(bits) * fill.range) >> 64);
+        const uint64_t x =
+            fill.range == 0 ? bits : static_cast<uint64_t>((static_cast<unsigned __int128>(bits) * fill.range) >> 64);
         return static_cast<int64_t>(static_cast<uint64_t>(fill.base) + x);
       });
   }
@@ -115,7 +122,7 @@ void fill_whole(const RandomFill& fill, T* out, int64_t begin, int64_t end) {
 bool is_whole(Distribution distribution) { return distribution >= Distribution::kGeometric; }
 
 void run_fill(const TaskContext& context, const void* arguments) {
-  const auto& fill = *static_cast<const RandomFill*>(arguments);
+  const auto& fill = *static_cast<const RandomFillArguments*>(arguments);
   void* out = context.translate(fill.out);
   // Tiles begin at a multiple of the numbers in a block, whatever their width.
   for_each_tile(context, fill.numel, kElementBytes, [&](int64_t begin, int64_t count) {
@@ -128,23 +135,18 @@ void run_fill(const TaskContext& context, const void* arguments) {
 }
 
 void visit_fill(void* arguments, OperandVisitor& visitor) {
-  auto& fill = *static_cast<RandomFill*>(arguments);
+  auto& fill = *static_cast<RandomFillArguments*>(arguments);
   visit_operand(visitor, "self", Operand::Access::kWrite, fill.out, fill.dtype, fill.shape, fill.numel);
 }
 
 constexpr TaskInfo fill_info(const char* name) {
   return {.name = name, .run = run_fill, .engines = kRngEngine, .flags = kInlineable, .visit = visit_fill};
 }
-constexpr TaskInfo kFillInfo[] = {fill_info("aten::uniform_"),    fill_info("aten::normal_"), fill_info("aten::log_normal_"),
-                                  fill_info("aten::exponential_"), fill_info("aten::cauchy_"), fill_info("aten::geometric_"),
-                                  fill_info("aten::bernoulli_"),  fill_info("aten::random_")};
-
-uint32_t cost_ns(int64_t numel) { return static_cast<uint32_t>(std::min<int64_t>(20 + numel * 5, UINT32_MAX)); }
-
 }  // namespace
 
-void fill_random(Stream& stream, const RandomFill& fill) {
-  if (fill.numel > 0) stream.launch(kFillInfo[static_cast<size_t>(fill.distribution)], fill, cost_ns(fill.numel));
-}
+constexpr TaskInfo kRandomFill[] = {fill_info("aten::uniform_"),    fill_info("aten::normal_"),
+                                    fill_info("aten::log_normal_"), fill_info("aten::exponential_"),
+                                    fill_info("aten::cauchy_"),     fill_info("aten::geometric_"),
+                                    fill_info("aten::bernoulli_"),  fill_info("aten::random_")};
 
 }  // namespace npu::kernels

@@ -1,14 +1,14 @@
 // Random numbers into device memory.
 //
 // Every result is a function of (state, element index) alone, so it depends neither on timing nor on how many threads
-// compute it. Elements are numbered in memory order. All functions queue one task on `stream` and return.
+// compute it. Elements are numbered in memory order. Each TaskInfo takes the argument block named beside it.
 #pragma once
 
 #include "kernels/dtype.h"
 #include "kernels/philox.h"
 #include "kernels/shape.h"
 #include "runtime/export.h"
-#include "runtime/stream.h"
+#include "runtime/task.h"
 
 namespace npu::kernels {
 
@@ -23,22 +23,22 @@ enum class Distribution : uint8_t {
   kInteger,      // base <= x < base + range; range 0 stands for 2^64
 };
 
-struct RandomFill {
+struct RandomFillArguments {
   void* out;
   int64_t numel;
-  DType dtype;   // integers and bool for kGeometric, kBernoulli and kInteger only; no complex
+  DType dtype;  // integers and bool for kGeometric, kBernoulli and kInteger only; no complex
   Distribution distribution;
   RandomState state;
   double a;
   double b;
   int64_t base;
   uint64_t range;
-  Shape shape;   // for reports
+  Shape shape;  // for reports
 };
-NPU_API void fill_random(Stream& stream, const RandomFill& fill);
+NPU_API extern const TaskInfo kRandomFill[8];  // by Distribution; they differ by name alone
 
 // out = in / (1 - p) where mask, else 0; mask is true with probability 1 - p. Floating types.
-struct Dropout {
+struct DropoutArguments {
   void* out;
   bool* mask;
   const void* in;
@@ -48,7 +48,7 @@ struct Dropout {
   RandomState state;
   Shape shape;
 };
-NPU_API void dropout(Stream& stream, const Dropout& arguments);
+NPU_API extern const TaskInfo kDropout;
 
 enum class Sampler : uint8_t {
   kPoisson,        // rate a
@@ -57,7 +57,7 @@ enum class Sampler : uint8_t {
 };
 
 // out[i] = sample(a[i], b[i]). Floating types; `b` is null where the sampler has one parameter.
-struct RandomSample {
+struct RandomSampleArguments {
   void* out;
   const void* a;
   const void* b;
@@ -67,15 +67,20 @@ struct RandomSample {
   RandomState state;
   Shape shape;
 };
-NPU_API void sample_random(Stream& stream, const RandomSample& arguments);
+NPU_API extern const TaskInfo kRandomSample[3];  // by Sampler
 
 // out = a random order of 0 ... numel - 1. Any type that holds numel - 1 exactly, complex excluded.
-struct Permutation {
+struct PermutationArguments {
   void* out;
   int64_t numel;
   DType dtype;
   RandomState state;
 };
-NPU_API void permute_random(Stream& stream, const Permutation& arguments);
+NPU_API extern const TaskInfo kPermutation;
+
+// Rough run time on one core (Submission::cost_ns) of `numel` numbers.
+constexpr uint32_t estimate_random_ns(int64_t numel) {
+  return numel < (int64_t{1} << 28) ? static_cast<uint32_t>(50 + numel * 8) : UINT32_MAX;
+}
 
 }  // namespace npu::kernels

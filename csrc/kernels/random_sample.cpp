@@ -9,12 +9,11 @@
 namespace npu::kernels {
 namespace {
 
-constexpr size_t kDropoutBytes = 8;   // of an element; set the tiles by the work that an element is
+constexpr size_t kDropoutBytes = 8;  // of an element; set the tiles by the work that an element is
 constexpr size_t kSampleBytes = 128;
-constexpr uint32_t kSlow = UINT32_MAX;
 
 void run_dropout(const TaskContext& context, const void* arguments) {
-  const auto& dropout = *static_cast<const Dropout*>(arguments);
+  const auto& dropout = *static_cast<const DropoutArguments*>(arguments);
   bool* mask = context.translate(dropout.mask);
   // The words below the threshold are kept; 2^32 of them keep everything.
   const auto threshold = static_cast<uint64_t>((1 - dropout.p) * 0x1p32);
@@ -37,17 +36,11 @@ void run_dropout(const TaskContext& context, const void* arguments) {
 }
 
 void visit_dropout(void* arguments, OperandVisitor& visitor) {
-  auto& dropout = *static_cast<Dropout*>(arguments);
+  auto& dropout = *static_cast<DropoutArguments*>(arguments);
   visit_operand(visitor, "input", Operand::Access::kRead, dropout.in, dropout.dtype, dropout.shape, dropout.numel);
   visit_operand(visitor, "output", Operand::Access::kWrite, dropout.out, dropout.dtype, dropout.shape, dropout.numel);
   visit_operand(visitor, "mask", Operand::Access::kWrite, dropout.mask, DType::kBool, dropout.shape, dropout.numel);
 }
-
-constexpr TaskInfo kDropout{.name = "aten::native_dropout",
-                            .run = run_dropout,
-                            .engines = kVectorEngine | kRngEngine,
-                            .flags = kInlineable,
-                            .visit = visit_dropout};
 
 double log_factorial(double k) { return std::lgamma(k + 1); }
 
@@ -99,7 +92,8 @@ double binomial_large(double n, double p, Draws& draws) {
     if (us >= 0.07 && v <= v_r) return k;
     if (k < 0 || k > n) continue;
     v = std::log(v * alpha / (a / (us * us) + b));
-    if (v <= (k - m) * log_odds + log_factorial(m) + log_factorial(n - m) - log_factorial(k) - log_factorial(n - k)) return k;
+    if (v <= (k - m) * log_odds + log_factorial(m) + log_factorial(n - m) - log_factorial(k) - log_factorial(n - k))
+      return k;
   }
 }
 
@@ -145,7 +139,7 @@ double sample(Sampler sampler, double a, double b, Draws& draws) {
 }
 
 void run_sample(const TaskContext& context, const void* arguments) {
-  const auto& task = *static_cast<const RandomSample*>(arguments);
+  const auto& task = *static_cast<const RandomSampleArguments*>(arguments);
   with_floating(task.dtype, [&](auto type) {
     using T = decltype(type);
     T* out = static_cast<T*>(context.translate(task.out));
@@ -156,7 +150,8 @@ void run_sample(const TaskContext& context, const void* arguments) {
         Draws draws(task.state, static_cast<uint64_t>(i));
         const double x = sample(task.sampler, load(a[i]), b != nullptr ? load(b[i]) : 0, draws);
         // A gamma sample may be too small for the type; zero has no logarithm.
-        const bool too_small = task.sampler == Sampler::kStandardGamma && x < std::numeric_limits<ComputeType<T>>::min();
+        const bool too_small =
+            task.sampler == Sampler::kStandardGamma && x < std::numeric_limits<ComputeType<T>>::min();
         out[i] = convert<T>(too_small ? std::numeric_limits<ComputeType<T>>::min() : x);
       }
     });
@@ -164,58 +159,56 @@ void run_sample(const TaskContext& context, const void* arguments) {
 }
 
 void visit_sample(void* arguments, OperandVisitor& visitor) {
-  auto& task = *static_cast<RandomSample*>(arguments);
+  auto& task = *static_cast<RandomSampleArguments*>(arguments);
   visit_operand(visitor, "self", Operand::Access::kRead, task.a, task.dtype, task.shape, task.numel);
-  if (task.b != nullptr) visit_operand(visitor, "prob", Operand::Access::kRead, task.b, task.dtype, task.shape, task.numel);
+  if (task.b != nullptr)
+    visit_operand(visitor, "prob", Operand::Access::kRead, task.b, task.dtype, task.shape, task.numel);
   visit_operand(visitor, "out", Operand::Access::kWrite, task.out, task.dtype, task.shape, task.numel);
 }
 
 constexpr TaskInfo sample_info(const char* name) {
-  return {.name = name, .run = run_sample, .engines = kVectorEngine | kRngEngine, .flags = kInlineable, .visit = visit_sample};
+  return {.name = name,
+          .run = run_sample,
+          .engines = kVectorEngine | kRngEngine,
+          .flags = kInlineable,
+          .visit = visit_sample};
 }
-constexpr TaskInfo kSampleInfo[] = {sample_info("aten::poisson"), sample_info("aten::binomial"),
-                                    sample_info("aten::_standard_gamma")};
-
 // Fisher and Yates; 16-bit floats count no further than their digits, so the order is shuffled as integers would be.
 void run_permutation(const TaskContext& context, const void* arguments) {
-  const auto& task = *static_cast<const Permutation*>(arguments);
+  const auto& task = *static_cast<const PermutationArguments*>(arguments);
   with_type(task.dtype, [&](auto type) {
     using T = decltype(type);
     T* out = static_cast<T*>(context.translate(task.out));
     for (int64_t i = 0; i < task.numel; ++i) out[i] = convert<T>(i);
     for (int64_t i = task.numel - 1; i > 0; --i) {
       const uint64_t bits = word64(philox(task.state, static_cast<uint64_t>(i)), 0);
-      const auto other = static_cast<int64_t>((static_cast<unsigned __int128>(bits) * static_cast<uint64_t>(i + 1)) >> 64);
+      const auto other =
+          static_cast<int64_t>((static_cast<unsigned __int128>(bits) * static_cast<uint64_t>(i + 1)) >> 64);
       std::swap(out[i], out[other]);
     }
   });
 }
 
 void visit_permutation(void* arguments, OperandVisitor& visitor) {
-  auto& task = *static_cast<Permutation*>(arguments);
+  auto& task = *static_cast<PermutationArguments*>(arguments);
   Shape shape;
   shape.set(&task.numel, 1, task.numel);
   visit_operand(visitor, "out", Operand::Access::kWrite, task.out, task.dtype, shape, task.numel);
 }
 
+}  // namespace
+
+constexpr TaskInfo kDropout{.name = "aten::native_dropout",
+                            .run = run_dropout,
+                            .engines = kVectorEngine | kRngEngine,
+                            .flags = kInlineable,
+                            .visit = visit_dropout};
+constexpr TaskInfo kRandomSample[] = {sample_info("aten::poisson"), sample_info("aten::binomial"),
+                                      sample_info("aten::_standard_gamma")};
 constexpr TaskInfo kPermutation{.name = "aten::randperm.generator_out",
                                 .run = run_permutation,
                                 .engines = kVectorEngine | kRngEngine,
                                 .flags = kInlineable,
                                 .visit = visit_permutation};
-
-}  // namespace
-
-void dropout(Stream& stream, const Dropout& arguments) {
-  if (arguments.numel > 0) stream.launch(kDropout, arguments, static_cast<uint32_t>(std::min<int64_t>(arguments.numel * 5, kSlow)));
-}
-
-void sample_random(Stream& stream, const RandomSample& arguments) {
-  if (arguments.numel > 0) stream.launch(kSampleInfo[static_cast<size_t>(arguments.sampler)], arguments, kSlow);
-}
-
-void permute_random(Stream& stream, const Permutation& arguments) {
-  if (arguments.numel > 0) stream.launch(kPermutation, arguments, kSlow);
-}
 
 }  // namespace npu::kernels

@@ -1,6 +1,5 @@
 // Random operators. Arguments are checked by PyTorch's own native functions; they end in the stubs registered here, which
 // reserve a place in the generator's sequence and queue a kernel.
-#include <ATen/TensorIterator.h>
 #include <ATen/native/UnaryOps.h>
 #include <ATen/ops/bernoulli_native.h>
 #include <ATen/ops/cauchy_native.h>
@@ -13,6 +12,7 @@
 #include <ATen/ops/normal_native.h>
 #include <ATen/ops/random_native.h>
 #include <ATen/ops/uniform_native.h>
+#include <ATen/TensorIterator.h>
 #include <torch/library.h>
 
 #include "aten/ops/counted.h"
@@ -31,13 +31,23 @@ struct Parameters {
   uint64_t range = 0;
 };
 
-void fill(const at::TensorBase& base, Distribution distribution, const OptionalGenerator& generator, const Parameters& p) {
+void fill(const at::TensorBase& base, Distribution distribution, const OptionalGenerator& generator,
+          const Parameters& p) {
   const at::Tensor self(base);
   if (self.numel() == 0) return;
-  const at::Tensor dense = self.is_non_overlapping_and_dense() ? self : at::empty_like(self, at::MemoryFormat::Contiguous);
-  kernels::RandomFill task{dense.mutable_data_ptr(), dense.numel(), kernel_dtype(self), distribution,
-                           reserve(generator, self), p.a, p.b, p.base, p.range, kernel_shape(dense)};
-  launch_random(dense, [&](Stream& stream) { kernels::fill_random(stream, task); });
+  const at::Tensor dense =
+      self.is_non_overlapping_and_dense() ? self : at::empty_like(self, at::MemoryFormat::Contiguous);
+  const kernels::RandomFillArguments task{dense.mutable_data_ptr(),
+                                          dense.numel(),
+                                          kernel_dtype(self),
+                                          distribution,
+                                          reserve(generator, self),
+                                          p.a,
+                                          p.b,
+                                          p.base,
+                                          p.range,
+                                          kernel_shape(dense)};
+  launch_random(kernels::kRandomFill[static_cast<size_t>(distribution)], dense, task);
   if (!dense.is_same(self)) self.copy_(dense);
 }
 
@@ -133,9 +143,11 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("bernoulli.out", counted<OpId::bernoulli_out, Route::kKernel, at::native::bernoulli_out>);
   m.impl("bernoulli_.float", counted<OpId::bernoulli__float, Route::kKernel,
                                      overload<Tensor&(Tensor&, double, OptionalGenerator)>(at::native::bernoulli_)>);
-  m.impl("bernoulli_.Tensor", counted<OpId::bernoulli__Tensor, Route::kKernel,
-                                      overload<Tensor&(Tensor&, const Tensor&, OptionalGenerator)>(at::native::bernoulli_)>);
-  m.impl("random_", counted<OpId::random_, Route::kKernel, overload<Tensor&(Tensor&, OptionalGenerator)>(at::native::random_)>);
+  m.impl("bernoulli_.Tensor",
+         counted<OpId::bernoulli__Tensor, Route::kKernel,
+                 overload<Tensor&(Tensor&, const Tensor&, OptionalGenerator)>(at::native::bernoulli_)>);
+  m.impl("random_",
+         counted<OpId::random_, Route::kKernel, overload<Tensor&(Tensor&, OptionalGenerator)>(at::native::random_)>);
   m.impl("random_.to", counted<OpId::random__to, Route::kKernel,
                                overload<Tensor&(Tensor&, int64_t, OptionalGenerator)>(at::native::random_)>);
   m.impl("random_.from",

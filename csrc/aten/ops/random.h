@@ -22,10 +22,11 @@ inline kernels::Shape kernel_shape(const at::Tensor& tensor) {
   return shape;
 }
 
-// Calls launch(stream) with the current stream of the tensor's device.
-template <class Launch>
-void launch_random(const at::Tensor& tensor, const Launch& launch) {
-  translate_errors([&] { launch(current_stream(tensor.get_device())); });
+// Queues a task over `numel` elements on the current stream of the tensor's device.
+template <class Arguments>
+void launch_random(const TaskInfo& info, const at::Tensor& on, const Arguments& arguments) {
+  translate_errors(
+      [&] { current_stream(on.get_device()).launch(info, arguments, kernels::estimate_random_ns(arguments.numel)); });
 }
 
 }  // namespace npu::aten

@@ -1,5 +1,4 @@
 // Random operators with a parameter per element, dropout, permutations and choices.
-#include <ATen/TensorOperators.h>
 #include <ATen/native/TensorFactories.h>
 #include <ATen/ops/_assert_async.h>
 #include <ATen/ops/_standard_gamma.h>
@@ -12,6 +11,7 @@
 #include <ATen/ops/searchsorted.h>
 #include <ATen/ops/topk.h>
 #include <ATen/ops/where.h>
+#include <ATen/TensorOperators.h>
 #include <torch/library.h>
 
 #include "aten/bridge/generator.h"
@@ -21,9 +21,10 @@
 namespace npu::aten {
 
 kernels::RandomState reserve(const std::optional<at::Generator>& generator, const at::Tensor& tensor) {
-  const at::Generator& used = generator.has_value() && generator->defined() ? *generator : default_generator(tensor.get_device());
-  TORCH_CHECK(used.device() == tensor.device(), "expected a generator of ", tensor.device(), ", got one of ", used.device(),
-              "; make it with torch.Generator(device='", tensor.device(), "')");
+  const at::Generator& used =
+      generator.has_value() && generator->defined() ? *generator : default_generator(tensor.get_device());
+  TORCH_CHECK(used.device() == tensor.device(), "expected a generator of ", tensor.device(), ", got one of ",
+              used.device(), "; make it with torch.Generator(device='", tensor.device(), "')");
   auto* state = at::check_generator<GeneratorImpl>(used);
   const std::lock_guard lock(state->mutex_);
   return state->reserve();
@@ -42,7 +43,8 @@ kernels::DType kernel_dtype(const at::Tensor& tensor) {
     case at::kChar: return DType::kInt8;
     case at::kByte: return DType::kUInt8;
     case at::kBool: return DType::kBool;
-    default: TORCH_CHECK_NOT_IMPLEMENTED(false, "random numbers of dtype ", tensor.scalar_type(), " on npu: not implemented");
+    default:
+      TORCH_CHECK_NOT_IMPLEMENTED(false, "random numbers of dtype ", tensor.scalar_type(), " on npu: not implemented");
   }
 }
 
@@ -60,9 +62,11 @@ std::tuple<Tensor, Tensor> native_dropout(const Tensor& input, double p, std::op
   const Tensor in = input.is_non_overlapping_and_dense() ? input : input.contiguous();
   Tensor out = at::empty_like(in);
   Tensor mask = at::empty_like(in, in.options().dtype(at::kBool));
-  const kernels::Dropout task{out.mutable_data_ptr(), mask.mutable_data_ptr<bool>(), in.const_data_ptr(), in.numel(),
-                              kernel_dtype(in), p, reserve(std::nullopt, in), kernel_shape(in)};
-  launch_random(in, [&](Stream& stream) { kernels::dropout(stream, task); });
+  const kernels::DropoutArguments task{out.mutable_data_ptr(),    mask.mutable_data_ptr<bool>(),
+                                       in.const_data_ptr(),       in.numel(),
+                                       kernel_dtype(in),          p,
+                                       reserve(std::nullopt, in), kernel_shape(in)};
+  launch_random(kernels::kDropout, in, task);
   return {std::move(out), std::move(mask)};
 }
 
@@ -73,10 +77,15 @@ Tensor sample(kernels::Sampler sampler, const Tensor& a, const Tensor& b, const 
   const Tensor first = a.contiguous();
   const Tensor second = b.defined() ? b.contiguous() : b;
   Tensor out = at::empty_like(first);
-  const kernels::RandomSample task{out.mutable_data_ptr(), first.const_data_ptr(),
-                                   b.defined() ? second.const_data_ptr() : nullptr, first.numel(), kernel_dtype(first), sampler,
-                                   reserve(generator, first), kernel_shape(first)};
-  launch_random(first, [&](Stream& stream) { kernels::sample_random(stream, task); });
+  const kernels::RandomSampleArguments task{out.mutable_data_ptr(),
+                                            first.const_data_ptr(),
+                                            b.defined() ? second.const_data_ptr() : nullptr,
+                                            first.numel(),
+                                            kernel_dtype(first),
+                                            sampler,
+                                            reserve(generator, first),
+                                            kernel_shape(first)};
+  if (task.numel > 0) launch_random(kernels::kRandomSample[static_cast<size_t>(sampler)], first, task);
   return out;
 }
 
@@ -100,7 +109,10 @@ Tensor sample_dirichlet(const Tensor& self, OptionalGenerator generator) {
 Tensor normal_tensors(const Tensor& mean, const Tensor& std, OptionalGenerator generator) {
   TORCH_CHECK(!std.is_complex(), "normal expects std to be real, got ", std.scalar_type());
   const std::vector<Tensor> both = at::broadcast_tensors({mean, std});
-  return at::empty_like(both[0], at::MemoryFormat::Contiguous).normal_(0, 1, std::move(generator)).mul_(both[1]).add_(both[0]);
+  return at::empty_like(both[0], at::MemoryFormat::Contiguous)
+      .normal_(0, 1, std::move(generator))
+      .mul_(both[1])
+      .add_(both[0]);
 }
 Tensor normal_mean(const Tensor& mean, double std, OptionalGenerator generator) {
   TORCH_CHECK(std >= 0, "normal expects std >= 0.0, but found std ", std);
@@ -130,24 +142,27 @@ Tensor& randperm_out(int64_t n, OptionalGenerator generator, Tensor& out) {
   out.resize_({n});
   if (n == 0) return out;
   const Tensor dense = out.is_contiguous() ? out : at::empty_like(out, at::MemoryFormat::Contiguous);
-  const kernels::Permutation task{dense.mutable_data_ptr(), n, kernel_dtype(out), reserve(generator, out)};
-  launch_random(out, [&](Stream& stream) { kernels::permute_random(stream, task); });
+  const kernels::PermutationArguments task{dense.mutable_data_ptr(), n, kernel_dtype(out), reserve(generator, out)};
+  launch_random(kernels::kPermutation, out, task);
   if (!dense.is_same(out)) out.copy_(dense);
   return out;
 }
 
 // Choices without replacement are the largest of p / Exp(1); with replacement, uniform numbers looked up in the sums of p.
 Tensor choose(const Tensor& self, int64_t count, bool replacement, OptionalGenerator generator) {
-  TORCH_CHECK(self.is_floating_point(), "multinomial only supports floating-point dtypes for input, got: ", self.scalar_type());
+  TORCH_CHECK(self.is_floating_point(),
+              "multinomial only supports floating-point dtypes for input, got: ", self.scalar_type());
   TORCH_CHECK(self.dim() == 1 || self.dim() == 2, "prob_dist must be 1 or 2 dim");
   TORCH_CHECK(count > 0, "cannot sample n_sample <= 0 samples");
-  TORCH_CHECK(replacement || count <= self.size(-1), "cannot sample n_sample > prob_dist.size(-1) samples without replacement");
+  TORCH_CHECK(replacement || count <= self.size(-1),
+              "cannot sample n_sample > prob_dist.size(-1) samples without replacement");
   if (self.numel() == 0) {
     auto sizes = self.sizes().vec();
     sizes.back() = count;
     return at::empty(sizes, self.options().dtype(at::kLong));
   }
-  at::_assert_async(((self.max() < INFINITY) & (self.min() >= 0)), "probability tensor contains either `inf`, `nan` or element < 0");
+  at::_assert_async(((self.max() < INFINITY) & (self.min() >= 0)),
+                    "probability tensor contains either `inf`, `nan` or element < 0");
   at::_assert_async((self.sum(-1) > 0).all(), "invalid multinomial distribution (sum of probabilities <= 0)");
   if (!replacement || count == 1) {
     const Tensor keys = self / at::empty_like(self).exponential_(1, std::move(generator));
@@ -166,7 +181,7 @@ Tensor& choose_out(const Tensor& self, int64_t count, bool replacement, Optional
 }
 
 Tensor rrelu(const Tensor& self, Tensor& noise, const at::Scalar& lower, const at::Scalar& upper, bool training,
-                        OptionalGenerator generator) {
+             OptionalGenerator generator) {
   const double low = lower.toDouble();
   const double high = upper.toDouble();
   if (!training) return at::leaky_relu(self, (low + high) / 2);
@@ -175,11 +190,11 @@ Tensor rrelu(const Tensor& self, Tensor& noise, const at::Scalar& lower, const a
   return self * noise;
 }
 Tensor& rrelu_(Tensor& self, Tensor& noise, const at::Scalar& lower, const at::Scalar& upper, bool training,
-                          OptionalGenerator generator) {
+               OptionalGenerator generator) {
   return self.copy_(rrelu(self, noise, lower, upper, training, std::move(generator)));
 }
 Tensor& rrelu_out(const Tensor& self, Tensor& noise, const at::Scalar& lower, const at::Scalar& upper, bool training,
-                             OptionalGenerator generator, Tensor& out) {
+                  OptionalGenerator generator, Tensor& out) {
   return into(rrelu(self, noise, lower, upper, training, std::move(generator)), out);
 }
 
