@@ -1,7 +1,7 @@
 // An npu device from C++: a copy on one stream, computation on another, an event between them, and one backward.
 #include <c10/core/Event.h>
-#include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
+#include <c10/core/StreamGuard.h>
 #include <torch/torch.h>
 
 #include <iostream>
@@ -32,8 +32,10 @@ int main() {
   const torch::Tensor expected_loss = host.mm(expected_weight).square().mean();
   expected_loss.backward();
 
-  std::cout << "loss " << loss.item<float>() << " on " << loss.device() << ", two streams: " << (copies != compute) << "\n";
-  const bool same = torch::allclose(loss.cpu(), expected_loss) && torch::allclose(weight.grad().cpu(), expected_weight.grad());
+  std::cout << "loss " << loss.item<float>() << " on " << loss.device() << ", two streams: " << (copies != compute)
+            << "\n";
+  const bool same =
+      torch::allclose(loss.cpu(), expected_loss) && torch::allclose(weight.grad().cpu(), expected_weight.grad());
   std::cout << (same ? "equal to the CPU" : "different from the CPU") << std::endl;
   return same ? 0 : 1;
 }

@@ -7,7 +7,8 @@ namespace npu::python {
 
 void bind_random(pybind11::module_& m) {
   m.def("default_generator", [](c10::DeviceIndex device) {
-    return pybind11::reinterpret_steal<pybind11::object>(THPGenerator_initDefaultGenerator(aten::default_generator(device)));
+    return pybind11::reinterpret_steal<pybind11::object>(
+        THPGenerator_initDefaultGenerator(aten::default_generator(device)));
   });
 }
 

@@ -34,8 +34,10 @@ StreamId stream_of_handle(DeviceIndex device, uintptr_t handle) {
 void bind_stream(py::module_& m) {
   m.def("stream_priority", [](DeviceIndex device, StreamId id) { return find(device, id).priority(); });
   m.def("stream_of_handle", &stream_of_handle);
-  m.def("create_stream", [](DeviceIndex device, int priority) { return primary_context(device).create_stream(priority).id(); });
-  m.def("destroy_stream", [](DeviceIndex device, StreamId id) { primary_context(device).destroy_stream(find(device, id)); });
+  m.def("create_stream",
+        [](DeviceIndex device, int priority) { return primary_context(device).create_stream(priority).id(); });
+  m.def("destroy_stream",
+        [](DeviceIndex device, StreamId id) { primary_context(device).destroy_stream(find(device, id)); });
   m.def("elapsed_time", &elapsed_time);
   m.attr("greatest_priority") = kGreatestPriority;
   m.attr("least_priority") = kLeastPriority;

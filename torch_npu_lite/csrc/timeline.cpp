@@ -15,10 +15,10 @@ struct RecordedTask {
   DeviceIndex device;
   StreamId stream;
   uint64_t number;
-  std::string engine;       // "cube", "cube+vector"; empty for control tasks
+  std::string engine;  // "cube", "cube+vector"; empty for control tasks
   int64_t submit_ns = 0;
-  int64_t start_ns = 0;     // 0 = has not started
-  int64_t end_ns = 0;       // 0 = has not ended
+  int64_t start_ns = 0;  // 0 = has not started
+  int64_t end_ns = 0;    // 0 = has not ended
   bool failed = false;
 };
 

@@ -13,7 +13,8 @@ using TorchStats = c10::CachingDeviceAllocator::DeviceStats;
 
 // The profiler's thread-local listener is looked up first: it is absent in all but profiled runs.
 void report_to_profiler(const Block& block, int64_t bytes) {
-  if (!c10::memoryProfilingEnabled()) [[likely]] return;
+  if (!c10::memoryProfilingEnabled()) [[likely]]
+    return;
   const AllocatorStats stats = primary_context(block.device).allocator().stats();
   c10::reportMemoryUsageToProfiler(block.address, bytes, static_cast<size_t>(stats.allocated_bytes[0].current),
                                    static_cast<size_t>(stats.reserved_bytes[0].current), device_of(block.device));
@@ -138,14 +139,13 @@ DeviceAllocator& device_allocator() {
 REGISTER_ALLOCATOR(c10::DeviceType::PrivateUse1, &device_allocator())
 
 void resize_storage(c10::StorageImpl& storage, size_t bytes) {
-  TORCH_CHECK(storage.resizable(), "cannot resize a storage of ", storage.nbytes(), " bytes that was made from memory of ",
-              "someone else (from_blob, shared memory)");
+  TORCH_CHECK(storage.resizable(), "cannot resize a storage of ", storage.nbytes(),
+              " bytes that was made from memory of ", "someone else (from_blob, shared memory)");
   const DeviceGuard guard(storage.device().index());
   c10::DataPtr data = device_allocator().allocate(bytes);
   const size_t kept = std::min(bytes, storage.nbytes());
-  translate_errors([&] {
-    copy_bytes(npu::current_stream(storage.device().index()), data.mutable_get(), storage.data(), kept);
-  });
+  translate_errors(
+      [&] { copy_bytes(npu::current_stream(storage.device().index()), data.mutable_get(), storage.data(), kept); });
   storage.set_data_ptr_noswap(std::move(data));
   storage.set_nbytes(bytes);
 }

@@ -24,8 +24,7 @@ bool has_compatible_shallow_copy_type(const at::Tensor& self, const at::Tensor& 
     return keys.has_any(c10::DispatchKeySet({c10::BackendComponent::CPUBit, c10::BackendComponent::PrivateUse1Bit})) &&
            keys.has(c10::DispatchKey::Dense);
   };
-  return (plain(self) && plain(from)) ||
-         self.unsafeGetTensorImpl()->has_compatible_shallow_copy_type(from.key_set());
+  return (plain(self) && plain(from)) || self.unsafeGetTensorImpl()->has_compatible_shallow_copy_type(from.key_set());
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {

@@ -45,7 +45,8 @@ uint64_t GeneratorImpl::seed() {
 
 void GeneratorImpl::set_state(const c10::TensorImpl& state) {
   TORCH_CHECK(state.layout() == c10::kStrided && state.device_type() == c10::DeviceType::CPU &&
-                  state.dtype() == caffe2::TypeMeta::Make<uint8_t>() && state.is_contiguous() && state.numel() == kStateBytes,
+                  state.dtype() == caffe2::TypeMeta::Make<uint8_t>() && state.is_contiguous() &&
+                  state.numel() == kStateBytes,
               "the state of an npu generator is a contiguous CPU tensor of ", kStateBytes, " uint8 (seed, offset), as ",
               "get_state() returns it; got ", state.numel(), " elements of ", state.dtype().name(), " on ",
               state.device().str());

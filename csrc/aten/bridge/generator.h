@@ -20,7 +20,7 @@ class NPU_API GeneratorImpl final : public c10::GeneratorImpl {
 
   void set_current_seed(uint64_t seed) override;  // and offset 0
   uint64_t current_seed() const override { return state_.seed; }
-  uint64_t seed() override;                       // a new one from the system's entropy
+  uint64_t seed() override;  // a new one from the system's entropy
   void set_offset(uint64_t offset) override { state_.offset = offset; }
   uint64_t get_offset() const override { return state_.offset; }
   void set_state(const c10::TensorImpl& state) override;

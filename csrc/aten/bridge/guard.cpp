@@ -89,7 +89,8 @@ struct GuardImpl final : c10::impl::DeviceGuardImplInterface {
   }
   double elapsedTime(void* start, void* end, c10::DeviceIndex) const override {
     return translate_errors([&] {
-      NPU_CHECK(start != nullptr && end != nullptr, kInvalidArgument, "both events must be recorded before elapsed_time");
+      NPU_CHECK(start != nullptr && end != nullptr, kInvalidArgument,
+                "both events must be recorded before elapsed_time");
       return event_of(end).elapsed_ms(event_of(start));
     });
   }

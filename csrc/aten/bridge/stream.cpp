@@ -8,8 +8,8 @@ namespace npu::aten {
 c10::Stream wrap(Stream& stream) { return c10::Stream(c10::Stream::UNSAFE, device_of(stream.device()), stream.id()); }
 
 Stream& unwrap(const c10::Stream& stream) {
-  NPU_CHECK(stream.device_type() == c10::DeviceType::PrivateUse1, kInvalidArgument, "expected a stream of an npu device, got one of ",
-            stream.device().str());
+  NPU_CHECK(stream.device_type() == c10::DeviceType::PrivateUse1, kInvalidArgument,
+            "expected a stream of an npu device, got one of ", stream.device().str());
   const DeviceIndex device = stream.device_index();
   Stream& current = npu::current_stream(device);
   if (current.id() == stream.id()) return current;

@@ -21,7 +21,9 @@ namespace {
 
 bool is_npu(const at::Tensor& tensor) { return tensor.device().type() == c10::DeviceType::PrivateUse1; }
 
-bool same_bits(const at::Tensor& a, const at::Tensor& b) { return a.is_conj() == b.is_conj() && a.is_neg() == b.is_neg(); }
+bool same_bits(const at::Tensor& a, const at::Tensor& b) {
+  return a.is_conj() == b.is_conj() && a.is_neg() == b.is_neg();
+}
 
 bool is_dense(const at::Tensor& tensor) { return tensor.is_non_overlapping_and_dense(); }
 
@@ -140,15 +142,9 @@ at::Tensor copy_from_and_resize(const at::Tensor& self, const at::Tensor& dst) {
 }
 
 // With the lazy bits of a tensor left to us: PyTorch's fallbacks for them would clone, which copies, without end.
-TORCH_LIBRARY_IMPL(aten, Conjugate, m) {
-  m.impl("_copy_from", torch::CppFunction::makeFallthrough());
-}
-TORCH_LIBRARY_IMPL(aten, Negative, m) {
-  m.impl("_copy_from", torch::CppFunction::makeFallthrough());
-}
-TORCH_LIBRARY_IMPL(aten, ZeroTensor, m) {
-  m.impl("_copy_from", torch::CppFunction::makeFallthrough());
-}
+TORCH_LIBRARY_IMPL(aten, Conjugate, m) { m.impl("_copy_from", torch::CppFunction::makeFallthrough()); }
+TORCH_LIBRARY_IMPL(aten, Negative, m) { m.impl("_copy_from", torch::CppFunction::makeFallthrough()); }
+TORCH_LIBRARY_IMPL(aten, ZeroTensor, m) { m.impl("_copy_from", torch::CppFunction::makeFallthrough()); }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("copy_", copy_);

@@ -24,8 +24,8 @@ struct Options {
       : dtype(dtype.value_or(at::get_default_dtype_as_scalartype())) {
     TORCH_CHECK(layout.value_or(at::kStrided) == at::kStrided, op, ": an npu tensor of layout ", *layout,
                 " is not supported; use torch.strided");
-    TORCH_CHECK(!pin_memory.value_or(false), op, ": only CPU tensors can be pinned; drop pin_memory or create the tensor on ",
-                "the CPU");
+    TORCH_CHECK(!pin_memory.value_or(false), op,
+                ": only CPU tensors can be pinned; drop pin_memory or create the tensor on ", "the CPU");
     if (device.has_value() && device->has_index()) guard.reset_device(*device);
   }
 };
@@ -37,7 +37,8 @@ bool fills_uninitialized() {
 
 at::Tensor filled(at::TensorBase base) {
   at::Tensor tensor(std::move(base));
-  if (fills_uninitialized()) [[unlikely]] at::native::fill_empty_deterministic_(tensor);
+  if (fills_uninitialized()) [[unlikely]]
+    at::native::fill_empty_deterministic_(tensor);
   return tensor;
 }
 
@@ -89,14 +90,17 @@ const at::Tensor& resize_(const at::Tensor& self, at::IntArrayRef size, std::opt
   const auto old_bytes = static_cast<int64_t>(tensor.unsafe_storage() ? tensor.unsafe_storage().nbytes() : 0);
   set_layout(tensor, size, std::nullopt);
   if (memory_format.has_value()) {
-    TORCH_CHECK(*memory_format != at::MemoryFormat::Preserve, "resize_: memory format ", *memory_format, " is not supported");
+    TORCH_CHECK(*memory_format != at::MemoryFormat::Preserve, "resize_: memory format ", *memory_format,
+                " is not supported");
     tensor.empty_tensor_restride(*memory_format);
   }
-  if (fills_uninitialized()) [[unlikely]] at::native::fill_resize_deterministic_(self, old_bytes);
+  if (fills_uninitialized()) [[unlikely]]
+    at::native::fill_resize_deterministic_(self, old_bytes);
   return self;
 }
 
-at::Tensor& set_storage(at::Tensor& self, at::Storage source, int64_t offset, at::IntArrayRef size, at::IntArrayRef stride) {
+at::Tensor& set_storage(at::Tensor& self, at::Storage source, int64_t offset, at::IntArrayRef size,
+                        at::IntArrayRef stride) {
   at::native::checkSetStorage(self, std::move(source), offset, size, stride);
   c10::TensorImpl& tensor = *self.unsafeGetTensorImpl();
   tensor.set_storage_offset(offset);
@@ -123,7 +127,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("resize_", counted<OpId::resize_, Route::kKernel, resize_>);
   m.impl("set_", counted<OpId::set_, Route::kView, set_empty>);
   m.impl("set_.source_Storage", counted<OpId::set__source_Storage, Route::kView, set_source>);
-  m.impl("set_.source_Storage_storage_offset", counted<OpId::set__source_Storage_storage_offset, Route::kView, set_storage>);
+  m.impl("set_.source_Storage_storage_offset",
+         counted<OpId::set__source_Storage_storage_offset, Route::kView, set_storage>);
   m.impl("set_.source_Tensor", counted<OpId::set__source_Tensor, Route::kView, at::native::set_tensor_>);
 }
 

@@ -1,6 +1,6 @@
 // One element for the host: what .item() reads.
-#include <ATen/Dispatch_v2.h>
 #include <ATen/core/Tensor.h>
+#include <ATen/Dispatch_v2.h>
 #include <c10/core/Scalar.h>
 #include <torch/library.h>
 
