@@ -1,4 +1,4 @@
-// One element for the host: what .item() reads.
+// One element: for the host to read (.item()), or for the device to check (_assert_async).
 #include <ATen/core/Tensor.h>
 #include <ATen/Dispatch_v2.h>
 #include <c10/core/Scalar.h>
@@ -30,7 +30,50 @@ at::Scalar local_scalar_dense(const at::Tensor& self) {
                         AT_EXPAND(AT_FLOAT8_TYPES), at::kComplexHalf, at::kHalf, at::kBool, at::kBFloat16);
 }
 
+struct Assertion {
+  static constexpr size_t kMaxMessageBytes = 1024;
+  const bool* condition;
+  char message[kMaxMessageBytes];  // ends with a zero
+};
+
+constexpr TaskInfo kAssert{
+    .name = "aten::_assert_async",
+    .run =
+        [](const TaskContext& context, const void* arguments) {
+          const auto& assertion = *static_cast<const Assertion*>(arguments);
+          TORCH_CHECK(*context.translate(assertion.condition), assertion.message);
+        },
+    .visit =
+        [](void* arguments, OperandVisitor& visitor) {
+          auto& assertion = *static_cast<Assertion*>(arguments);
+          visitor.visit({.name = "self",
+                         .address = const_cast<void**>(reinterpret_cast<const void**>(&assertion.condition)),
+                         .dtype = "bool",
+                         .bytes = sizeof(bool)});
+        },
+};
+
+// A failed assertion is an error of the device, which the next synchronising call reports.
+void assert_async_with_message(const at::Tensor& self, std::string_view message) {
+  TORCH_CHECK(self.numel() == 1, "Boolean value of Tensor with ", self.numel(), " values is ambiguous");
+  const at::Tensor condition = self.to(at::kBool);
+  Assertion assertion{};
+  assertion.condition = condition.const_data_ptr<bool>();
+  message = message.substr(0, Assertion::kMaxMessageBytes - 1);
+  message.copy(assertion.message, message.size());
+  translate_errors([&] {
+    current_stream(self.get_device())
+        .launch_bytes({kAssert, &assertion, offsetof(Assertion, message) + message.size() + 1, /*cost_ns=*/50});
+  });
+}
+
+void assert_async(const at::Tensor& self) {
+  assert_async_with_message(self, "Expected Tensor with single nonzero value, but got zero");
+}
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+  m.impl("_assert_async", counted<OpId::_assert_async, Route::kKernel, assert_async>);
+  m.impl("_assert_async.msg", counted<OpId::_assert_async_msg, Route::kKernel, assert_async_with_message>);
   m.impl("_local_scalar_dense", counted<OpId::_local_scalar_dense, Route::kSynchronous, local_scalar_dense>);
 }
 
