@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -50,19 +51,27 @@ def find_tool(name: str) -> str:
     return found
 
 
+def build_folder(in_place: bool) -> Path:
+    """build/release, unless it belongs to another Python, as when pip builds in an environment of its own."""
+    release = ROOT / "build" / "release"
+    cache = release / "CMakeCache.txt"
+    python = re.search(r"^Python3_EXECUTABLE:\w+=(.*)$", cache.read_text(), re.MULTILINE) if cache.exists() else None
+    return release if in_place or (python and python[1] == sys.executable) else ROOT / "build" / "wheel"
+
+
 class CMakeBuild(build_ext):
     """Replaces the compiler calls of setuptools; the CMake install rules say which file goes where."""
 
     def run(self) -> None:
         check_platform()
         check_torch()
-        in_place = self.inplace or self.editable_mode
-        build = ROOT / "build" / ("release" if in_place else "wheel")
+        in_place = bool(self.inplace or self.editable_mode)
+        build = build_folder(in_place)
         prefix = ROOT if in_place else Path(self.build_lib).resolve()
         cmake = find_tool("cmake")
         configure = [cmake, "-S", str(ROOT), "-B", str(build), "-G", "Ninja"]
         configure += [f"-DCMAKE_MAKE_PROGRAM={find_tool('ninja')}", f"-DPython3_EXECUTABLE={sys.executable}"]
-        if not in_place or not (build / "CMakeCache.txt").exists():
+        if not (build / "CMakeCache.txt").exists():
             configure += ["-DNPU_BUILD_TESTS=OFF"]  # make test turns them on in build/release
         self.call(configure)
         self.call([cmake, "--build", str(build)])
