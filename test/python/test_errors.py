@@ -57,8 +57,8 @@ from torch_npu_lite.testing import Gate
 x = torch.ones(1 << 16, device="npu")
 stream = torch.npu.current_stream()
 gate = Gate()
-print("waiting", flush=True)
 try:
+    print("waiting", flush=True)
     {wait}
 except KeyboardInterrupt:
     print("interrupted", flush=True)

@@ -15,7 +15,9 @@ def default_generators() -> tuple[torch.Generator, ...]:
 
 
 def _generator(device: Device = "npu") -> torch.Generator:
-    return _C.default_generator(device_index(device))
+    index = device_index(device)
+    generators = default_generators()
+    return generators[index] if 0 <= index < len(generators) else _C.default_generator(index)  # which says what is wrong
 
 
 def get_rng_state(device: Device = "npu") -> torch.Tensor:

@@ -140,12 +140,14 @@ REGISTER_ALLOCATOR(c10::DeviceType::PrivateUse1, &device_allocator())
 
 void resize_storage(c10::StorageImpl& storage, size_t bytes) {
   TORCH_CHECK(storage.resizable(), "cannot resize a storage of ", storage.nbytes(),
-              " bytes that was made from memory of ", "someone else (from_blob, shared memory)");
+              " bytes whose memory belongs to someone else (from_blob, shared memory)");
   const DeviceGuard guard(storage.device().index());
   c10::DataPtr data = device_allocator().allocate(bytes);
-  const size_t kept = std::min(bytes, storage.nbytes());
-  translate_errors(
-      [&] { copy_bytes(npu::current_stream(storage.device().index()), data.mutable_get(), storage.data(), kept); });
+  translate_errors([&] {
+    Stream& stream = npu::current_stream(storage.device().index());
+    copy_bytes(stream, data.mutable_get(), storage.data(), std::min(bytes, storage.nbytes()));
+    device_allocator().recordStream(storage.data_ptr(), wrap(stream));  // the old memory is freed below
+  });
   storage.set_data_ptr_noswap(std::move(data));
   storage.set_nbytes(bytes);
 }
