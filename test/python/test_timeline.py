@@ -1,5 +1,6 @@
 """Recording tasks, measuring overlap, and the files a recording makes."""
 
+import itertools
 import json
 
 import pytest
@@ -33,7 +34,7 @@ def test_nothing_is_recorded_outside_the_block():
 
 def test_tasks_of_one_stream_do_not_overlap():
     spans = [(task.start_ns, task.end_ns) for task in record().tasks if task.stream == 0]
-    assert all(first[1] <= second[0] for first, second in zip(spans, spans[1:], strict=False))
+    assert all(first[1] <= second[0] for first, second in itertools.pairwise(spans))
 
 
 @pytest.mark.parametrize(

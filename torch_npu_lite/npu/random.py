@@ -10,14 +10,16 @@ from torch_npu_lite.npu.device import Device, device_count, device_index
 
 
 @cache
-def default_generators() -> tuple[torch.Generator, ...]:
-    return tuple(_C.default_generator(index) for index in range(device_count()))
+def _generator_of(index: int) -> torch.Generator:
+    return _C.default_generator(index)
 
 
 def _generator(device: Device = "npu") -> torch.Generator:
-    index = device_index(device)
-    generators = default_generators()
-    return generators[index] if 0 <= index < len(generators) else _C.default_generator(index)  # which says what is wrong
+    return _generator_of(device_index(device))
+
+
+def default_generators() -> tuple[torch.Generator, ...]:
+    return tuple(_generator_of(index) for index in range(device_count()))
 
 
 def get_rng_state(device: Device = "npu") -> torch.Tensor:
