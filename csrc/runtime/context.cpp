@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "runtime/clock.h"
+#include "runtime/error_text.h"
 #include "runtime/log.h"
 #include "runtime/memory/caching_allocator.h"
 
@@ -31,16 +32,6 @@ class OperandText final : public OperandVisitor {
   int count_ = 0;
 };
 
-std::string message_of(const std::exception_ptr& error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const std::exception& exception) {
-    return exception.what();
-  } catch (...) {  // a task may throw anything
-    return "an exception that is not a std::exception";
-  }
-}
-
 }  // namespace
 
 std::string TaskError::describe() const {
@@ -50,7 +41,8 @@ std::string TaskError::describe() const {
   if (!traceback.empty())
     out << "\n  launched from:\n" << traceback;
   else
-    out << "\n  Tasks run asynchronously, so the call that reports this is not the one that failed. NPU_TRACEBACK=1 shows "
+    out << "\n  Tasks run asynchronously, so the call that reports this is not the one that failed. NPU_TRACEBACK=1 "
+           "shows "
            "where the task was launched; NPU_LAUNCH_BLOCKING=1 raises the error there.";
   return out.str();
 }
@@ -130,8 +122,14 @@ bool Context::synchronize_for(int64_t timeout_ns) {
 void Context::on_task_error(const TaskEvent& task, std::exception_ptr error) {
   OperandText operands;
   if (task.info->visit != nullptr) task.info->visit(const_cast<void*>(task.arguments), operands);
-  TaskError record{device_, task.stream, task.number, task.info->name, message_of(error), operands.text(),
-                   task.traceback != nullptr ? *task.traceback : std::string(), std::move(error)};
+  TaskError record{device_,
+                   task.stream,
+                   task.number,
+                   task.info->name,
+                   error_text(error),
+                   operands.text(),
+                   task.traceback != nullptr ? *task.traceback : std::string(),
+                   std::move(error)};
   MutexLock lock(mutex_);
   const auto stream = streams_.find(task.stream);
   if (stream != streams_.end() && stream->second->failure_mode() == FailureMode::kStop)
