@@ -6,6 +6,7 @@
 namespace npu::python {
 
 void bind_device(pybind11::module_& m);
+void bind_exit(pybind11::module_& m);
 void bind_memory(pybind11::module_& m);
 void bind_random(pybind11::module_& m);
 void bind_stream(pybind11::module_& m);

@@ -65,8 +65,6 @@ void bind_device(py::module_& m) {
   m.def("engine_usage", &engine_usage, py::arg("device"));
   m.def("op_stats", &op_stats, py::arg("reset") = false,
         "Calls by operator and route since the start or the last reset: {'aten::add.Tensor': {'kernel': 1, ...}}.");
-  // Tasks that still run may need the GIL.
-  m.def("shutdown", &shutdown, py::call_guard<py::gil_scoped_release>());
 }
 
 }  // namespace npu::python

@@ -31,6 +31,7 @@ PYBIND11_MODULE(_C, m) {
   install_blocking_hooks();
   install_traceback_source();
   bind_device(m);
+  bind_exit(m);
   bind_memory(m);
   bind_random(m);
   bind_stream(m);

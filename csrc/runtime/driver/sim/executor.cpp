@@ -1,6 +1,7 @@
 #include "runtime/driver/sim/executor.h"
 
 #include <algorithm>
+#include <chrono>
 #include <semaphore>
 #include <utility>
 
@@ -14,10 +15,11 @@
 namespace npu {
 namespace {
 
-constexpr int64_t kLingerNs = 50'000;      // how long a worker without work stays awake
-constexpr int64_t kHostSpinNs = 20'000;    // how long a waiting host polls before it sleeps
-constexpr int64_t kPollNs = 50'000'000;    // how often a sleeping host looks for signals
+constexpr int64_t kLingerNs = 50'000;    // how long a worker without work stays awake
+constexpr int64_t kHostSpinNs = 20'000;  // how long a waiting host polls before it sleeps
+constexpr int64_t kPollNs = 50'000'000;  // how often a sleeping host looks for signals
 constexpr int kPausesBetweenLooks = 8;
+constexpr std::chrono::seconds kLateThread{5};  // how long a thread that launches after close() stands still
 
 // The task that this thread executes; tells a wait that would deadlock from one that may block.
 thread_local const TaskInfo* t_task = nullptr;
@@ -71,10 +73,28 @@ Executor::Executor(const ExecutorOptions& options, Scheduler& scheduler, const C
 
 Executor::~Executor() { stop(); }
 
+void Executor::close() {
+  closed_by_.store(std::this_thread::get_id(), std::memory_order_relaxed);
+  closed_.store(true, std::memory_order_release);
+}
+
+void Executor::check_may_go_on(const std::string& what) const {
+  if (closed_by_.load(std::memory_order_relaxed) != std::this_thread::get_id()) {
+    // At exit only daemon threads are left. An interpreter that finalises ends the threads that come back to it, and the
+    // whole process with them if they have C++ frames; those that stand still it leaves alone.
+    const HostWait host_wait;
+    std::this_thread::sleep_for(kLateThread);
+  } else if (!stopping_.load(std::memory_order_relaxed)) {
+    return;
+  }
+  NPU_THROW(kInvalidState, what, ": the runtime has shut down (the process is exiting)");
+}
+
 void Executor::stop() {
   std::vector<std::thread> threads;
   {
     MutexLock lock(mutex_);
+    closed_.store(true, std::memory_order_release);
     stopping_.store(true, std::memory_order_seq_cst);
     threads.swap(workers_);
     for (std::thread& thread : host_function_threads_)
@@ -86,8 +106,8 @@ void Executor::stop() {
 }
 
 uint64_t Executor::submit(SimQueue& queue, const Submission& submission) {
-  NPU_CHECK(!stopping_.load(std::memory_order_relaxed), kInvalidState, "cannot launch ", submission.info.name,
-            ": the runtime has shut down (the process is exiting)");
+  if (closed_.load(std::memory_order_acquire)) [[unlikely]]
+    check_may_go_on(detail::concat("cannot launch ", submission.info.name));
   uint64_t number = 0;
   Slot* slot = queue.ring().begin(submission, number);
   while (slot == nullptr) {
@@ -98,8 +118,8 @@ uint64_t Executor::submit(SimQueue& queue, const Submission& submission) {
     slot = queue.ring().begin(submission, number);
   }
   observe([&](Observer& observer) {
-    observer.on_submit({queue.context.device, queue.stream(), number, &submission.info, slot->arguments(), clock_.now_ns(),
-                        slot->traceback});
+    observer.on_submit({queue.context.device, queue.stream(), number, &submission.info, slot->arguments(),
+                        clock_.now_ns(), slot->traceback});
   });
   queue.ring().publish(*slot, number);
   activate(queue, submission, number);
@@ -129,7 +149,8 @@ void Executor::make_ready(SimQueue& queue) {
 }
 
 void Executor::wake_worker() {
-  if (spinning_.load(std::memory_order_seq_cst) == 0 && sleeping_.load(std::memory_order_seq_cst) > 0) work_.notify_one();
+  if (spinning_.load(std::memory_order_seq_cst) == 0 && sleeping_.load(std::memory_order_seq_cst) > 0)
+    work_.notify_one();
 }
 
 void Executor::run(SimQueue& queue, Role role, uint64_t until) {
@@ -187,7 +208,8 @@ void Executor::hand_over(SimQueue& queue, const TaskInfo& info) {
     queue.set_state(StrandState::kParked);
     host_functions_[device].push_back(&queue);
     std::thread& thread = host_function_threads_[device];
-    if (!thread.joinable()) thread = std::thread([this, device] { host_function_main(static_cast<DeviceIndex>(device)); });
+    if (!thread.joinable())
+      thread = std::thread([this, device] { host_function_main(static_cast<DeviceIndex>(device)); });
   }
   host_function_work_.notify_all();
 }
@@ -198,8 +220,8 @@ void Executor::execute(SimQueue& queue, Slot& slot) {
     TaskContext& context = queue.context;
     context.number = queue.ring().next_number();
     queue.set_current(&info);
-    TaskEvent event{context.device, context.stream, context.number, &info, slot.arguments(), clock_.now_ns(),
-                    slot.traceback};
+    TaskEvent event{context.device,   context.stream,  context.number, &info,
+                    slot.arguments(), clock_.now_ns(), slot.traceback};
     observe([&](Observer& observer) { observer.on_start(event); });
     std::exception_ptr error;
     try {
@@ -231,8 +253,8 @@ bool Executor::claim(SimQueue& queue) {
 
 bool Executor::wait(SimQueue& queue, uint64_t number, int64_t deadline_ns) {
   if (queue.completed() >= number) return true;
-  NPU_CHECK(t_task == nullptr, kInvalidState, "a task (", t_task->name, ") must not wait for a stream: it would hold the ",
-            "worker that the stream needs");
+  NPU_CHECK(t_task == nullptr, kInvalidState, "a task (", t_task->name,
+            ") must not wait for a stream: it would hold the ", "worker that the stream needs");
   HostWait host_wait;
   if (claim(queue)) run(queue, Role::kHost, number);
   const int64_t spin_until = clock_.now_ns() + kHostSpinNs;
@@ -251,13 +273,13 @@ bool Executor::wait(SimQueue& queue, uint64_t number, int64_t deadline_ns) {
     for (int64_t now = start; !done && now < deadline_ns; now = clock_.now_ns()) {
       done = completion.wait_for(std::min(kPollNs, deadline_ns - now));
       if (!done) host_wait.poll();
-      NPU_CHECK(done || !stopping_.load(std::memory_order_relaxed), kInvalidState, "the runtime has shut down while a host ",
-                "thread waited for npu:", queue.context.device, " stream ", queue.stream());
+      if (!done && stopping_.load(std::memory_order_relaxed)) check_may_go_on("cannot wait for a stream");
       if (!done && !reported && now - start > hang_report_ns) {
         reported = true;
-        log(LogLevel::kWarning, detail::concat("a host thread has waited ", (now - start) / 1'000'000'000,
-                                               " s for npu:", queue.context.device, " stream ", queue.stream(), " task ", number,
-                                               ". What is not finished:\n", driver_.describe_waits()));
+        log(LogLevel::kWarning,
+            detail::concat("a host thread has waited ", (now - start) / 1'000'000'000,
+                           " s for npu:", queue.context.device, " stream ", queue.stream(), " task ", number,
+                           ". What is not finished:\n", driver_.describe_waits()));
       }
     }
   } catch (...) {  // an interrupted wait leaves nothing behind
@@ -332,7 +354,7 @@ SimQueue* Executor::linger(SimQueue* last) {
 
   // Nobody polls `last` from here on; a task published meanwhile must not be left behind (see sim_queue.h).
   if (last->change_state(StrandState::kLingering, StrandState::kIdle)) {
-      if (last->has_front() && last->change_state(StrandState::kIdle, StrandState::kRunning)) {
+    if (last->has_front() && last->change_state(StrandState::kIdle, StrandState::kRunning)) {
       if (found == nullptr) return last;
       make_ready(*last);
     }

@@ -40,7 +40,10 @@ class Executor final : public TaskExecutor {
   // Blocks until `queue` completed `number` or the deadline; helps meanwhile.
   bool wait(SimQueue& queue, uint64_t number, int64_t deadline_ns);
   void make_ready(SimQueue& queue);  // not idle, not running -> kReady, and wakes a worker if none is awake
-  void stop();                       // no task starts after this
+  // Keeps other threads from launching: they stand still, as their stack may not survive the end of the process, for a
+  // few seconds at most, then they get an error.
+  void close();
+  void stop();  // no task starts after this
 
   const void* translate(const TaskContext& context, const void* address) const override;
   void run_tiles(const TaskContext& context, int64_t tiles, TileFunction function, void* closure) override;
@@ -51,13 +54,14 @@ class Executor final : public TaskExecutor {
   // Executes tasks of a queue whose state this thread has set to kRunning, until the queue is not this thread's any more:
   // it is empty, parked, handed over, or has completed `until`.
   void run(SimQueue& queue, Role role, uint64_t until);
-  bool retire(SimQueue& queue);                    // false: a task came meanwhile, and the queue is still ours
-  bool pass_wait(SimQueue& queue, Slot& slot);     // false: parked
+  bool retire(SimQueue& queue);                 // false: a task came meanwhile, and the queue is still ours
+  bool pass_wait(SimQueue& queue, Slot& slot);  // false: parked
   void execute(SimQueue& queue, Slot& slot);
   void hand_over(SimQueue& queue, const TaskInfo& info);
   void activate(SimQueue& queue, const Submission& submission, uint64_t number);
-  bool claim(SimQueue& queue);                     // makes an idle or ready queue with tasks this thread's
+  bool claim(SimQueue& queue);  // makes an idle or ready queue with tasks this thread's
   bool park_host(SimQueue& queue, uint64_t number, int64_t deadline_ns);
+  void check_may_go_on(const std::string& what) const;  // after close()
 
   void worker_main();
   SimQueue* pop_ready();
@@ -73,11 +77,13 @@ class Executor final : public TaskExecutor {
   const ExecutorOptions options_;
   TileJobs tile_jobs_;
 
-  alignas(64) std::atomic<int> ready_{0};     // strands in the scheduler
-  std::atomic<int> spinning_{0};              // workers that poll
+  alignas(64) std::atomic<int> ready_{0};  // strands in the scheduler
+  std::atomic<int> spinning_{0};           // workers that poll
   std::atomic<int> sleeping_{0};
+  std::atomic<std::thread::id> closed_by_{};
+  std::atomic<bool> closed_{false};  // implied by stopping_
   std::atomic<bool> stopping_{false};
-  alignas(64) Mutex mutex_;                   // the scheduler's ready strands, host_functions_
+  alignas(64) Mutex mutex_;  // the scheduler's ready strands, host_functions_
   ConditionVariable work_;
   ConditionVariable host_function_work_;
   std::array<std::deque<SimQueue*>, 64> host_functions_ GUARDED_BY(mutex_);

@@ -74,7 +74,9 @@ DeviceProperties SimDriver::properties(DeviceIndex index) const {
   return properties;
 }
 
-EngineUsage SimDriver::engine_usage(DeviceIndex index, Engine engine) const { return device(index).engines.usage(engine); }
+EngineUsage SimDriver::engine_usage(DeviceIndex index, Engine engine) const {
+  return device(index).engines.usage(engine);
+}
 
 MemoryInfo SimDriver::memory_info(DeviceIndex index) const { return memory(index).info(); }
 void* SimDriver::allocate(DeviceIndex index, size_t bytes) { return memory(index).allocate(bytes); }
@@ -96,8 +98,9 @@ void* SimDriver::translate(const void* address) const {
     if (memory != nullptr && memory->window().contains(address))
       return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(address) + memory->window().engine_delta());
   }
-  NPU_CHECK(pinned_.locate(address).kind == MemoryLocation::Kind::kPinned, kInvalidAddress, "a task was given the address ",
-            address, ", which is neither device memory nor pinned host memory; copy the data to the device or pin it first");
+  NPU_CHECK(pinned_.locate(address).kind == MemoryLocation::Kind::kPinned, kInvalidAddress,
+            "a task was given the address ", address,
+            ", which is neither device memory nor pinned host memory; copy the data to the device or pin it first");
   return const_cast<void*>(address);
 }
 
@@ -128,7 +131,9 @@ void SimDriver::destroy_queue(Queue& queue) {
   retired_queues_.push_back(&sim(queue));
 }
 
-uint64_t SimDriver::submit(Queue& queue, const Submission& submission) { return executor_.submit(sim(queue), submission); }
+uint64_t SimDriver::submit(Queue& queue, const Submission& submission) {
+  return executor_.submit(sim(queue), submission);
+}
 
 void SimDriver::submit_wait(Queue& queue, Queue& producer, uint64_t number) {
   if (producer.completed() >= number) return;
@@ -192,6 +197,7 @@ std::string SimDriver::describe_waits() const {
 }
 
 bool SimDriver::shutdown(int64_t deadline_ns) {
+  executor_.close();
   bool drained = true;
   // Work of one queue may make another one ready, so the loop ends only when a whole round found nothing to wait for.
   for (bool waited = true; waited && drained;) {
