@@ -9,6 +9,7 @@
 
 #include "aten/bridge/allocator.h"
 #include "aten/ops/counted.h"
+#include "runtime/device.h"
 
 namespace npu::aten {
 namespace {
@@ -26,7 +27,8 @@ struct Options {
                 " is not supported; use torch.strided");
     TORCH_CHECK(!pin_memory.value_or(false), op,
                 ": only CPU tensors can be pinned; drop pin_memory or create the tensor on ", "the CPU");
-    if (device.has_value() && device->has_index()) guard.reset_device(*device);
+    if (device.has_value() && device->has_index() && device->index() != npu::current_device())
+      guard.reset_device(*device);
   }
 };
 
