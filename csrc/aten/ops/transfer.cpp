@@ -20,7 +20,9 @@ using kernels::CopyArguments;
 constexpr size_t kSmallBytes = 64 << 10;
 
 void launch(Stream& stream, const TaskInfo& prompt, const TaskInfo& async, const CopyArguments& copy, bool wait) {
-  const auto cost_ns = static_cast<uint32_t>(std::min<size_t>(50 + copy.bytes / 8, UINT32_MAX));
+  // A host that waits may as well copy itself when the stream is idle: waking a worker costs more than it saves.
+  constexpr uint32_t kAnyoneNs = 1;
+  const auto cost_ns = wait ? kAnyoneNs : static_cast<uint32_t>(std::min<size_t>(50 + copy.bytes / 8, UINT32_MAX));
   stream.launch(wait || copy.bytes <= kSmallBytes ? prompt : async, copy, cost_ns);
 }
 
@@ -98,7 +100,8 @@ void copy_to_device(const at::Tensor& device, const at::Tensor& host, size_t byt
     const void* source = host.const_data_ptr();
     if (bytes <= StagedCopy::kMaxBytes) return launch_staged(stream, destination, source, bytes);
     const bool pinned = is_pinned(source);
-    if (!pinned && (!wait || bytes <= kSmallBytes)) {
+    // A small source is staged rather than waited for, unless nothing is before it.
+    if (!pinned && (!wait || (bytes <= kSmallBytes && !stream.query()))) {
       const at::Tensor staged = at::detail::empty_cpu({static_cast<int64_t>(bytes)}, at::kByte, /*pin_memory=*/true);
       std::memcpy(staged.mutable_data_ptr(), source, bytes);
       launch_in(stream, {destination, staged.const_data_ptr(), bytes}, /*wait=*/false);
