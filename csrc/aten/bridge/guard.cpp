@@ -105,7 +105,7 @@ struct GuardImpl final : c10::impl::DeviceGuardImplInterface {
  private:
   // PyTorch writes "the current device" as -1.
   static c10::DeviceIndex resolve(c10::DeviceIndex device) {
-    return device >= 0 ? device : static_cast<c10::DeviceIndex>(npu::current_device());
+    return device != -1 ? device : static_cast<c10::DeviceIndex>(npu::current_device());
   }
 };
 
