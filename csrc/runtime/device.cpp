@@ -14,6 +14,7 @@
 #include "runtime/log.h"
 #include "runtime/status.h"
 #include "runtime/thread_annotations.h"
+#include "runtime/traceback.h"
 
 namespace npu {
 namespace {
@@ -28,6 +29,7 @@ struct Runtime {
 Mutex g_mutex;
 std::atomic<Runtime*> g_runtime{nullptr};  // leaked on purpose
 std::atomic<bool> g_bad_fork{false};
+std::atomic<bool> g_shut_down{false};
 
 thread_local DeviceIndex t_device = 0;
 thread_local std::array<Stream*, kMaxDevices> t_streams{};
@@ -37,10 +39,11 @@ void mark_forked_child() {
 }
 
 void check_not_forked() {
-  NPU_CHECK(!in_bad_fork(), kInvalidState,
-            "cannot use npu in a forked child of a process that had already used it: the device's threads did not survive ",
-            "the fork. Start the child with the 'spawn' method (multiprocessing.set_start_method('spawn')), or use npu in ",
-            "the parent only after forking");
+  NPU_CHECK(
+      !in_bad_fork(), kInvalidState,
+      "cannot use npu in a forked child of a process that had already used it: the device's threads did not survive ",
+      "the fork. Start the child with the 'spawn' method (multiprocessing.set_start_method('spawn')), or use npu in ",
+      "the parent only after forking");
 }
 
 DeviceIndex ordinal_of(DeviceIndex device) {
@@ -56,6 +59,7 @@ Runtime& runtime() {
     static const int at_fork = pthread_atfork(nullptr, nullptr, mark_forked_child);
     NPU_CHECK(at_fork == 0, kLimit, "pthread_atfork failed with error ", at_fork, ": out of memory?");
     if (config().fault_report) install_fault_report();
+    if (config().traceback) start_tracebacks();
     auto runtime = std::make_unique<Runtime>();
     runtime->driver = make_driver(config());
     g_runtime.store(runtime.release(), std::memory_order_release);
@@ -89,8 +93,9 @@ int device_count() {
 void check_device(DeviceIndex device) {
   const int count = device_count();
   NPU_CHECK(count > 0, kInvalidDevice, "no npu device is visible (NPU_VISIBLE_DEVICES is empty)");
-  NPU_CHECK(device >= 0 && device < count, kInvalidDevice, "invalid device index ", device, ": this process sees ", count,
-            " npu device", count == 1 ? "" : "s", ", npu:0", count == 1 ? "" : detail::concat(" to npu:", count - 1));
+  NPU_CHECK(device >= 0 && device < count, kInvalidDevice, "invalid device index ", device, ": this process sees ",
+            count, " npu device", count == 1 ? "" : "s", ", npu:0",
+            count == 1 ? "" : detail::concat(" to npu:", count - 1));
 }
 
 DeviceIndex current_device() noexcept { return t_device; }
@@ -139,13 +144,14 @@ Stream& exchange_stream(Stream& stream) {
 }
 
 void shutdown() noexcept {
-  if (!is_initialized()) return;
+  if (!is_initialized() || g_shut_down.exchange(true)) return;
   try {
     Runtime& state = runtime();
     const auto timeout_ns = static_cast<int64_t>(config().exit_timeout_s * 1e9);
     if (!state.driver->shutdown(Clock::host().now_ns() + timeout_ns))
-      log(LogLevel::kWarning, detail::concat("the process exits with unfinished work after waiting ", config().exit_timeout_s,
-                                             " s (NPU_EXIT_TIMEOUT_S); abandoned:\n", state.driver->describe_waits()));
+      log(LogLevel::kWarning,
+          detail::concat("the process exits with unfinished work after waiting ", config().exit_timeout_s,
+                         " s (NPU_EXIT_TIMEOUT_S); abandoned:\n", state.driver->describe_waits()));
     for (const std::atomic<Context*>& place : state.contexts) {
       Context* context = place.load(std::memory_order_acquire);
       if (context == nullptr) continue;

@@ -1,8 +1,6 @@
 #include <torch/csrc/utils/python_compat.h>
 
 #include "bindings.h"
-#include "runtime/config.h"
-#include "runtime/status.h"
 #include "runtime/traceback.h"
 
 namespace npu::python {
@@ -32,11 +30,6 @@ std::string python_stack() {
 
 }  // namespace
 
-void install_traceback_source() {
-  try {
-    if (config().traceback) set_traceback_source(python_stack);
-  } catch (const Error&) {  // a bad configuration is reported by the first call that needs it
-  }
-}
+void install_traceback_source() { set_traceback_source(python_stack); }
 
 }  // namespace npu::python
