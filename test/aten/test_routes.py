@@ -114,6 +114,19 @@ def test_numbers_among_tensors_keep_promotion(a):
     compare(lambda t: torch.atan2(t, torch.tensor(0.5)), a)
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+def test_one_element_among_half_precision_tensors(a, dtype):
+    x = a.to(dtype)
+    for one in (x[0, 0], x[:1, :1], x[0, 0].expand(6, 8)):
+        for function in (torch.mul, torch.div, torch.atan2, torch.maximum, torch.sub):
+            compare(function, x, one)
+            compare(function, one, x)
+    long = torch.randn(65537, generator=torch.Generator().manual_seed(4)).to(dtype)  # the last tile is one element
+    compare(torch.mul, long, long)
+    wide = long[:65536].reshape(2, -1).repeat(1, 3)  # a tile is one row
+    compare(torch.mul, wide, wide[:, :1])
+
+
 def test_a_number_is_read_when_it_is_submitted(a):
     factor = torch.tensor(2.0)
     x = a.npu()

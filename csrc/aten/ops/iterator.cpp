@@ -11,8 +11,15 @@ bool has_lazy_bits(const at::TensorBase& tensor) { return tensor.is_conj() || te
 
 bool is_number(const at::TensorBase& tensor) { return tensor.device().is_cpu() && tensor.dim() == 0; }
 
-// The dtype all inputs have, numbers aside; Undefined when they differ or an operand cannot cross. CPU kernels read a single
-// half-precision element from its tensor, so that its value can be used in full precision: there is no tensor in a plan.
+// A tensor that tells nothing but its dtype. CPU kernels ask a half-precision operand that is one element repeated for its
+// tensor's dtype, and take the value from the operand's address. Leaked on purpose: tasks may outlive main().
+const at::TensorBase& witness_of(at::ScalarType dtype) {
+  static const auto& half = *new at::Tensor(make_alias(nullptr, {0}, {1}, at::kHalf));
+  static const auto& bfloat16 = *new at::Tensor(make_alias(nullptr, {0}, {1}, at::kBFloat16));
+  return dtype == at::kHalf ? half : bfloat16;
+}
+
+// The dtype all inputs have, numbers aside; Undefined when they differ or an operand cannot cross.
 at::ScalarType common_input_dtype(const at::TensorIteratorBase& iterator) {
   at::ScalarType common = at::ScalarType::Undefined;
   bool numbers = false;
@@ -23,8 +30,7 @@ at::ScalarType common_input_dtype(const at::TensorIteratorBase& iterator) {
       numbers = true;
       continue;
     }
-    if (!tensor.device().is_privateuseone() || (tensor.numel() == 1 && at::isReducedFloatingType(tensor.scalar_type())))
-      return at::ScalarType::Undefined;
+    if (!tensor.device().is_privateuseone()) return at::ScalarType::Undefined;
     if (common != at::ScalarType::Undefined && tensor.scalar_type() != common) return at::ScalarType::Undefined;
     common = tensor.scalar_type();
   }
@@ -114,6 +120,8 @@ Plan::TileIterator::TileIterator(const Plan& plan, int64_t tile) {
     operand.device = at::kCPU;
     operand.target_dtype = operand.current_dtype = plan.dtypes_[i];
     operand.is_output = static_cast<int>(i) < num_outputs_;
+    if (operand.current_dtype == at::kHalf || operand.current_dtype == at::kBFloat16)
+      operand.tensor(c10::MaybeOwned<at::TensorBase>::borrowed(witness_of(operand.current_dtype)));
   }
 }
 
