@@ -27,8 +27,8 @@ extern "C" {
 struct CallCounts {
   long heap_allocations;
   long contended_locks;
-  long system_calls;      // 0 or 1
-  long first_system_call; // its number
+  long system_calls;       // 0 or 1
+  long first_system_call;  // its number
 };
 
 namespace call_counter {

@@ -64,10 +64,19 @@ struct Product {
     if (self) copy_self(c, rows, columns);
     const T* a_tile = a + batch * args.a_batch_stride + (args.transpose_a ? rows.begin : rows.begin * args.lda);
     const T* b_tile = b + batch * args.b_batch_stride + (args.transpose_b ? columns.begin * args.ldb : columns.begin);
-    gemm({.transpose_a = args.transpose_a, .transpose_b = args.transpose_b,
-          .m = rows.end - rows.begin, .n = columns.end - columns.begin, .k = args.k,
-          .alpha = static_cast<T>(args.alpha), .a = a_tile, .lda = args.lda, .b = b_tile, .ldb = args.ldb,
-          .beta = self ? static_cast<T>(args.beta) : T(0), .c = c, .ldc = args.n});
+    gemm({.transpose_a = args.transpose_a,
+          .transpose_b = args.transpose_b,
+          .m = rows.end - rows.begin,
+          .n = columns.end - columns.begin,
+          .k = args.k,
+          .alpha = static_cast<T>(args.alpha),
+          .a = a_tile,
+          .lda = args.lda,
+          .b = b_tile,
+          .ldb = args.ldb,
+          .beta = self ? static_cast<T>(args.beta) : T(0),
+          .c = c,
+          .ldc = args.n});
   }
 
  private:

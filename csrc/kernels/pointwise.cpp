@@ -29,7 +29,11 @@ void run_pointwise(const TaskContext& context, const void* arguments) {
   const auto& a = *static_cast<const PointwiseArguments*>(arguments);
   const Loop loop = loops().pointwise[static_cast<int>(a.op)][static_cast<int>(a.dtype)];
   const size_t bytes = size_of(a.dtype);
-  const Span all{context.translate(a.out), context.translate(a.self), context.translate(a.other), a.count, a.number,
+  const Span all{context.translate(a.out),
+                 context.translate(a.self),
+                 context.translate(a.other),
+                 a.count,
+                 a.number,
                  a.count * bytes * (a.other ? 3 : 2) > streaming_bytes()};
   for_each_tile(context, a.count, bytes, [&](int64_t begin, int64_t count) {
     loop({advance(all.out, begin, bytes), advance(all.self, begin, bytes), advance(all.other, begin, bytes), count,

@@ -9,10 +9,16 @@
 namespace npu::kernels {
 
 enum class PointwiseOp : uint8_t {
-  kAdd, kSub, kAddScaled,                // self + other, self - other, self + number * other
-  kMul, kDiv,                            // div: floating only
-  kAddNumber, kMulNumber, kDivNumber,    // self + number, ...
-  kRelu, kNeg,
+  kAdd,
+  kSub,
+  kAddScaled,  // self + number * other
+  kMul,
+  kDiv,        // floating only
+  kAddNumber,  // self + number
+  kMulNumber,
+  kDivNumber,  // floating only
+  kRelu,
+  kNeg,
 };
 inline constexpr int kPointwiseOps = 10;
 
@@ -23,7 +29,7 @@ struct Span {
   const void* other;  // null when the operation takes none
   int64_t count;
   Number number;
-  bool streaming;     // store past the cache
+  bool streaming;  // store past the cache
 };
 using Loop = void (*)(const Span& span);
 using CastLoop = void (*)(void* out, const void* self, int64_t count);

@@ -17,8 +17,10 @@ struct Op {
   static constexpr bool kFloating = Compute(0.5f) != Compute(0);
 
   static Compute number(const Span& span) {
-    if constexpr (kFloating) return static_cast<Compute>(span.number.real);
-    else return static_cast<Compute>(span.number.integer);
+    if constexpr (kFloating)
+      return static_cast<Compute>(span.number.real);
+    else
+      return static_cast<Compute>(span.number.integer);
   }
   // The number as an element of the tensor: 16-bit floats round it.
   static R rounded_number(const Span& span) {
@@ -107,8 +109,10 @@ struct Sweep {
   const T* other;
 
   typename L::Register compute(const T* a, const T* b) const {
-    if constexpr (kTakesOther<F>) return f(L::load(a), L::load(b));
-    else return f(L::load(a));
+    if constexpr (kTakesOther<F>)
+      return f(L::load(a), L::load(b));
+    else
+      return f(L::load(a));
   }
   void partial(int64_t begin, int64_t count) const {
     T a[L::kCount] = {}, b[L::kCount] = {}, result[L::kCount];
@@ -228,8 +232,10 @@ inline void copy_streaming(void* out, const void* from, int64_t bytes) {
   if (i > bytes) i = bytes;
   __builtin_memcpy(to, source, i);
   for (; i + 4 * kRegisterBytes <= bytes; i += 4 * kRegisterBytes) {
-    const R a = load_unaligned<R>(source + i), b = load_unaligned<R>(source + i + kRegisterBytes);
-    const R c = load_unaligned<R>(source + i + 2 * kRegisterBytes), d = load_unaligned<R>(source + i + 3 * kRegisterBytes);
+    const R a = load_unaligned<R>(source + i);
+    const R b = load_unaligned<R>(source + i + kRegisterBytes);
+    const R c = load_unaligned<R>(source + i + 2 * kRegisterBytes);
+    const R d = load_unaligned<R>(source + i + 3 * kRegisterBytes);
     store_streaming(to + i, a);
     store_streaming(to + i + kRegisterBytes, b);
     store_streaming(to + i + 2 * kRegisterBytes, c);
@@ -246,19 +252,34 @@ struct Row {
   static constexpr Loop of = apply<T, F<T>>;
 };
 #define NPU_FLOATING_ROW(F) {Row<F>::of<float>, Row<F>::of<double>, Row<F>::of<BFloat16>, Row<F>::of<Float16>}
-#define NPU_ARITHMETIC_ROW(F, Signed)                                                                                \
-  {Row<F>::of<float>,           Row<F>::of<double>,           Row<F>::of<BFloat16>,                                  \
-   Row<F>::of<Float16>,         Row<F>::of<Signed##int64_t>,  Row<F>::of<Signed##int32_t>,                           \
-   Row<F>::of<Signed##int16_t>, Row<F>::of<Signed##int8_t>,   Row<F>::of<uint8_t>}
-#define NPU_SCALED_ROW(F)  /* PyTorch's vector and scalar loops round 16-bit floats differently */                   \
-  {Row<F>::of<float>,   Row<F>::of<double>,   nullptr,             nullptr,            Row<F>::of<uint64_t>,         \
-   Row<F>::of<uint32_t>, Row<F>::of<uint16_t>, Row<F>::of<uint8_t>, Row<F>::of<uint8_t>}
-#define NPU_CAST_ROW(From)                                                                                           \
-  {cast<From, float>,   cast<From, double>,  cast<From, BFloat16>, cast<From, Float16>, cast<From, int64_t>,         \
+#define NPU_ARITHMETIC_ROW(F, Signed)                                                     \
+  {Row<F>::of<float>,           Row<F>::of<double>,          Row<F>::of<BFloat16>,        \
+   Row<F>::of<Float16>,         Row<F>::of<Signed##int64_t>, Row<F>::of<Signed##int32_t>, \
+   Row<F>::of<Signed##int16_t>, Row<F>::of<Signed##int8_t>,  Row<F>::of<uint8_t>}
+#define NPU_SCALED_ROW(F) /* PyTorch's vector and scalar loops round 16-bit floats differently */ \
+  {Row<F>::of<float>,                                                                             \
+   Row<F>::of<double>,                                                                            \
+   nullptr,                                                                                       \
+   nullptr,                                                                                       \
+   Row<F>::of<uint64_t>,                                                                          \
+   Row<F>::of<uint32_t>,                                                                          \
+   Row<F>::of<uint16_t>,                                                                          \
+   Row<F>::of<uint8_t>,                                                                           \
+   Row<F>::of<uint8_t>}
+#define NPU_CAST_ROW(From)                                                                                   \
+  {cast<From, float>,   cast<From, double>,  cast<From, BFloat16>, cast<From, Float16>, cast<From, int64_t>, \
    cast<From, int32_t>, cast<From, int16_t>, cast<From, int8_t>,   cast<From, uint8_t>, cast<From, bool>}
-#define NPU_FLOATING_CAST_ROW(From)  /* a float out of a small integer's range has no defined result */              \
-  {cast<From, float>,   cast<From, double>, cast<From, BFloat16>, cast<From, Float16>, cast<From, int64_t>,          \
-   cast<From, int32_t>, nullptr,            nullptr,              nullptr,             cast<From, bool>}
+#define NPU_FLOATING_CAST_ROW(From) /* a float out of a small integer's range has no defined result */ \
+  {cast<From, float>,                                                                                  \
+   cast<From, double>,                                                                                 \
+   cast<From, BFloat16>,                                                                               \
+   cast<From, Float16>,                                                                                \
+   cast<From, int64_t>,                                                                                \
+   cast<From, int32_t>,                                                                                \
+   nullptr,                                                                                            \
+   nullptr,                                                                                            \
+   nullptr,                                                                                            \
+   cast<From, bool>}
 
 inline constexpr PointwiseLoops kLoops = {
     .pointwise = {NPU_ARITHMETIC_ROW(Add, u), NPU_ARITHMETIC_ROW(Sub, u), NPU_SCALED_ROW(AddScaled),

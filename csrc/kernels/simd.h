@@ -77,12 +77,16 @@ V multiply_add(V x, V y, V z) {
   return x * y + z;
 }
 #if defined(__AVX512F__)
-inline Vector<float> multiply_add(Vector<float> x, Vector<float> y, Vector<float> z) { return _mm512_fmadd_ps(x, y, z); }
+inline Vector<float> multiply_add(Vector<float> x, Vector<float> y, Vector<float> z) {
+  return _mm512_fmadd_ps(x, y, z);
+}
 inline Vector<double> multiply_add(Vector<double> x, Vector<double> y, Vector<double> z) {
   return _mm512_fmadd_pd(x, y, z);
 }
 #elif defined(__AVX2__)
-inline Vector<float> multiply_add(Vector<float> x, Vector<float> y, Vector<float> z) { return _mm256_fmadd_ps(x, y, z); }
+inline Vector<float> multiply_add(Vector<float> x, Vector<float> y, Vector<float> z) {
+  return _mm256_fmadd_ps(x, y, z);
+}
 inline Vector<double> multiply_add(Vector<double> x, Vector<double> y, Vector<double> z) {
   return _mm256_fmadd_pd(x, y, z);
 }
@@ -90,7 +94,7 @@ inline Vector<double> multiply_add(Vector<double> x, Vector<double> y, Vector<do
 
 template <class T>
 Vector<T> broadcast(T value) {
-  return value - Vector<T>{};   // x - 0 is x, signed zeros included
+  return value - Vector<T>{};  // x - 0 is x, signed zeros included
 }
 
 using Halves = Vector<uint16_t, kRegisterBytes / 2>;  // as many 16-bit floats as a register holds floats

@@ -63,7 +63,8 @@ void expect_product(MatmulArguments x) {
       for (int64_t j = 0; j < x.n; ++j) expected[i * x.n + j] = self[i * x.self_row_stride + j];
     simple_gemm<double>({x.transpose_a, x.transpose_b, x.m, x.n, x.k, x.alpha, a.data() + t * x.a_batch_stride, x.lda,
                          b.data() + t * x.b_batch_stride, x.ldb, x.beta, expected.data(), x.n});
-    for (int64_t i = 0; i < x.m * x.n; ++i) ASSERT_EQ(out[t * x.m * x.n + i], expected[i]) << "batch " << t << " at " << i;
+    for (int64_t i = 0; i < x.m * x.n; ++i)
+      ASSERT_EQ(out[t * x.m * x.n + i], expected[i]) << "batch " << t << " at " << i;
   }
 }
 

@@ -35,8 +35,10 @@ std::vector<T> random_values(int64_t count, int seed) {
   std::mt19937_64 engine(seed);
   std::vector<T> values(count);
   for (T& value : values) {
-    if constexpr (std::is_floating_point_v<T>) value = static_cast<T>(static_cast<int64_t>(engine()) >> 40) / 1000;
-    else value = static_cast<T>(engine());
+    if constexpr (std::is_floating_point_v<T>)
+      value = static_cast<T>(static_cast<int64_t>(engine()) >> 40) / 1000;
+    else
+      value = static_cast<T>(engine());
   }
   return values;
 }
@@ -122,7 +124,8 @@ TEST(PointwiseTest, ReluKeepsNanAndNegativeZero) {
   const float self[] = {std::numeric_limits<float>::quiet_NaN(), -0.0f, -1.0f, -std::numeric_limits<float>::infinity()};
   for (const auto& [name, loops] : all_loops()) {
     float out[4];
-    loops->pointwise[static_cast<int>(PointwiseOp::kRelu)][static_cast<int>(DType::kFloat32)]({out, self, nullptr, 4, {}, false});
+    loops->pointwise[static_cast<int>(PointwiseOp::kRelu)][static_cast<int>(DType::kFloat32)](
+        {out, self, nullptr, 4, {}, false});
     EXPECT_TRUE(std::isnan(out[0])) << name;
     EXPECT_TRUE(std::signbit(out[1])) << name;
     EXPECT_EQ(out[2], 0) << name;

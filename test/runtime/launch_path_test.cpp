@@ -43,11 +43,12 @@ class Hold {
  public:
   explicit Hold(Stream& stream) : stream_(stream) {
     static const TaskInfo spin{.name = "test::hold",
-                               .run = [](const TaskContext&, const void* arguments) {
-                                 Hold& hold = **static_cast<Hold* const*>(arguments);
-                                 hold.entered_.store(true);
-                                 while (!hold.released_.load()) std::this_thread::yield();
-                               },
+                               .run =
+                                   [](const TaskContext&, const void* arguments) {
+                                     Hold& hold = **static_cast<Hold* const*>(arguments);
+                                     hold.entered_.store(true);
+                                     while (!hold.released_.load()) std::this_thread::yield();
+                                   },
                                .flags = 0};
     stream.launch(spin, this);
     while (!entered_.load()) std::this_thread::yield();

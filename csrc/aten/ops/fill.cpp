@@ -30,7 +30,8 @@ bool element(const at::Scalar& value, kernels::FillArguments& arguments) {
 
 bool write_element(at::ScalarType dtype, const at::Scalar& value, kernels::FillArguments& arguments) {
   switch (dtype) {
-#define NPU_CASE(T, name) case at::ScalarType::name: return element<T>(value, arguments);
+#define NPU_CASE(T, name) \
+  case at::ScalarType::name: return element<T>(value, arguments);
     AT_FORALL_SCALAR_TYPES_AND3(Bool, Half, BFloat16, NPU_CASE)
     NPU_CASE(c10::complex<float>, ComplexFloat)
     NPU_CASE(c10::complex<double>, ComplexDouble)

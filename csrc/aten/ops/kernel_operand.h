@@ -1,8 +1,8 @@
 // What the kernel route asks of tensors: a few loads each, no dispatcher, no TensorIterator.
 #pragma once
 
-#include <ATen/EmptyTensor.h>
 #include <ATen/core/Tensor.h>
+#include <ATen/EmptyTensor.h>
 #include <c10/core/Allocator.h>
 #include <c10/core/TensorImpl.h>
 
@@ -53,7 +53,8 @@ inline bool same_layout(const c10::TensorImpl& a, const c10::TensorImpl& b) {
 
 // Equal ranges are fine for element-wise kernels; a partial overlap is an error that the next route words.
 inline bool overlaps_partly(const at::Tensor& out, const at::Tensor& in) {
-  const auto a = reinterpret_cast<uintptr_t>(out.const_data_ptr()), b = reinterpret_cast<uintptr_t>(in.const_data_ptr());
+  const auto a = reinterpret_cast<uintptr_t>(out.const_data_ptr()),
+             b = reinterpret_cast<uintptr_t>(in.const_data_ptr());
   return a != b && a < b + in.nbytes() && b < a + out.nbytes();
 }
 

@@ -9,8 +9,9 @@
 
 // Fortran's BLAS, exported by libtorch_cpu; column-major.
 extern "C" {
-void sgemm_(const char* transpose_a, const char* transpose_b, const int* m, const int* n, const int* k, const float* alpha,
-            const float* a, const int* lda, const float* b, const int* ldb, const float* beta, float* c, const int* ldc);
+void sgemm_(const char* transpose_a, const char* transpose_b, const int* m, const int* n, const int* k,
+            const float* alpha, const float* a, const int* lda, const float* b, const int* ldb, const float* beta,
+            float* c, const int* ldc);
 void dgemm_(const char* transpose_a, const char* transpose_b, const int* m, const int* n, const int* k,
             const double* alpha, const double* a, const int* lda, const double* b, const int* ldb, const double* beta,
             double* c, const int* ldc);
@@ -151,8 +152,7 @@ bool mm(const at::Tensor& self, const at::Tensor& mat2, at::Tensor& out) {
 
 bool bmm(const at::Tensor& self, const at::Tensor& mat2, at::Tensor& out) {
   MatmulArguments arguments;
-  if (!describe(self, mat2, 3, arguments) ||
-      !prepare_out(self, mat2, {arguments.batch, arguments.m, arguments.n}, out))
+  if (!describe(self, mat2, 3, arguments) || !prepare_out(self, mat2, {arguments.batch, arguments.m, arguments.n}, out))
     return false;
   launch_product(kernels::kBmm, self, mat2, out, arguments);
   return true;

@@ -29,15 +29,9 @@ bool read_number(const at::Tensor& tensor, DType dtype, Number& number) {
   const void* data = tensor.const_data_ptr();
   const bool floating = is_floating(dtype);
   switch (tensor.scalar_type()) {
-    case at::kDouble:
-      number.real = *static_cast<const double*>(data);
-      return floating;
-    case at::kLong:
-      number.integer = *static_cast<const int64_t*>(data);
-      break;
-    case at::kBool:
-      number.integer = *static_cast<const bool*>(data);
-      break;
+    case at::kDouble: number.real = *static_cast<const double*>(data); return floating;
+    case at::kLong: number.integer = *static_cast<const int64_t*>(data); break;
+    case at::kBool: number.integer = *static_cast<const bool*>(data); break;
     default: return false;
   }
   if (floating) number.real = static_cast<double>(number.integer);
@@ -46,7 +40,8 @@ bool read_number(const at::Tensor& tensor, DType dtype, Number& number) {
 
 Operand2 classify(const c10::TensorImpl& other) {
   if (is_plain(other)) return Operand2::kTensor;
-  return other.is_wrapped_number() && other.device_type() == c10::DeviceType::CPU ? Operand2::kNumber : Operand2::kOther;
+  return other.is_wrapped_number() && other.device_type() == c10::DeviceType::CPU ? Operand2::kNumber
+                                                                                  : Operand2::kOther;
 }
 
 // Makes `out` ready for the result of an operation on `self`; false when it is no plain tensor of that kind.
@@ -73,8 +68,8 @@ bool pairs_with(const at::Tensor& self, const at::Tensor& other) {
          same_layout(*self.unsafeGetTensorImpl(), *other.unsafeGetTensorImpl());
 }
 
-void launch_pointwise(const TaskInfo& info, PointwiseOp op, DType dtype, const at::Tensor& self, const at::Tensor* other,
-                      Number number, const at::Tensor& out) {
+void launch_pointwise(const TaskInfo& info, PointwiseOp op, DType dtype, const at::Tensor& self,
+                      const at::Tensor* other, Number number, const at::Tensor& out) {
   const c10::TensorImpl& impl = *self.unsafeGetTensorImpl();
   PointwiseArguments arguments;
   arguments.out = out.mutable_data_ptr();
@@ -129,8 +124,8 @@ bool read_alpha(const at::Scalar& alpha, DType dtype, bool negate, Number& numbe
 }
 
 // self + alpha * other; sub is the same with -alpha.
-bool try_add(const TaskInfo& info, bool negate, const at::Tensor& self, const at::Tensor& other, const at::Scalar& alpha,
-             at::Tensor& out) {
+bool try_add(const TaskInfo& info, bool negate, const at::Tensor& self, const at::Tensor& other,
+             const at::Scalar& alpha, at::Tensor& out) {
   DType dtype;
   Number factor, number;
   if (!is_operand(self, dtype) || !read_alpha(alpha, dtype, negate, factor)) return false;
@@ -144,7 +139,8 @@ bool try_add(const TaskInfo& info, bool negate, const at::Tensor& self, const at
     case Operand2::kNumber:
       if (!read_number(other, dtype, number) || (negate && other.scalar_type() == at::kBool)) return false;
       if (!is_floating(dtype)) {
-        number.integer = static_cast<int64_t>(static_cast<uint64_t>(number.integer) * static_cast<uint64_t>(factor.integer));
+        number.integer =
+            static_cast<int64_t>(static_cast<uint64_t>(number.integer) * static_cast<uint64_t>(factor.integer));
       } else if (minus) {
         number.real = -number.real;
       } else if (!plus) {
