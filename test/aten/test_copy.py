@@ -101,6 +101,16 @@ def test_pageable_source_may_change_once_an_async_copy_returned(count):
     assert y.cpu().unique().tolist() == [1.0]
 
 
+@pytest.mark.parametrize("make", [lambda x: x, torch.Tensor.double, lambda x: x.pin_memory()])
+def test_blocking_copy_is_done_at_return_so_any_stream_may_use_it(make):
+    x = torch.ones(512, 512, device="npu")
+    for _ in range(8):
+        x = x @ x / 512
+    y = torch.zeros(20, 2, device="npu")
+    y[:, 0].copy_(make(torch.arange(20.0)))
+    assert torch.npu.current_stream().query()
+
+
 def test_async_copies_of_pinned_memory_are_queued():
     x = torch.ones(1 << 18).pin_memory()
     device = torch.full((1 << 18,), 3.0, device="npu")

@@ -73,12 +73,14 @@ bool copy_within(const at::Tensor& self, const at::Tensor& src) {
 }
 
 void copy_in(const at::Tensor& self, const at::Tensor& src, bool non_blocking) {
-  if (is_flat_copy(self, src)) return copy_to_device(self, src, self.nbytes(), !non_blocking);
-  const at::Tensor host = rearranged(src, self, /*pinned=*/true);
-  if (is_dense(self)) return copy_to_device(self, host, host.nbytes(), /*wait=*/false);
-  at::Tensor device = empty_for(host, self.options());
-  copy_to_device(device, host, host.nbytes(), /*wait=*/false);
+  const bool wait = !non_blocking;
+  if (is_flat_copy(self, src)) return copy_to_device(self, src, self.nbytes(), wait);
+  const at::Tensor host = rearranged(src, self, /*pinned=*/non_blocking);
+  if (is_dense(self)) return copy_to_device(self, host, host.nbytes(), wait);
+  const at::Tensor device = empty_for(host, self.options());
+  copy_to_device(device, host, host.nbytes(), wait);
   copy_within(self, device);
+  if (wait) wait_for_copies(self);
 }
 
 void copy_out(const at::Tensor& self, const at::Tensor& src, bool non_blocking) {

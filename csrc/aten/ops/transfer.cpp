@@ -36,8 +36,11 @@ void run_peer_copy(const TaskContext& context, const void* arguments) {
   kernels::copy_bytes(npu::driver().translate(copy.to), context.translate(copy.from), copy.bytes);
 }
 
-const TaskInfo kPeerCopy{
-    .name = "aten::copy_", .run = run_peer_copy, .engines = kDmaOutEngine, .flags = 0, .visit = kernels::kCopyOut.visit};
+const TaskInfo kPeerCopy{.name = "aten::copy_",
+                         .run = run_peer_copy,
+                         .engines = kDmaOutEngine,
+                         .flags = 0,
+                         .visit = kernels::kCopyOut.visit};
 
 // Blocks until what is queued so far is done. The wait may be ended by an exception (Ctrl-C) while the copy is still
 // queued; host memory it uses is then never freed.
@@ -69,8 +72,13 @@ struct StagedCopy {
 void visit_staged(void* arguments, OperandVisitor& visitor) {
   auto& copy = *static_cast<StagedCopy*>(arguments);
   const auto size = static_cast<int64_t>(copy.bytes);
-  visitor.visit({.name = "self", .access = Operand::Access::kWrite, .address = &copy.destination, .dtype = "uint8", .rank = 1,
-                 .sizes = &size, .bytes = copy.bytes});
+  visitor.visit({.name = "self",
+                 .access = Operand::Access::kWrite,
+                 .address = &copy.destination,
+                 .dtype = "uint8",
+                 .rank = 1,
+                 .sizes = &size,
+                 .bytes = copy.bytes});
 }
 
 constexpr TaskInfo kStagedCopy{.name = "aten::copy_",
@@ -98,17 +106,20 @@ void copy_to_device(const at::Tensor& device, const at::Tensor& host, size_t byt
     Stream& stream = current_stream(device.get_device());
     void* destination = device.mutable_data_ptr();
     const void* source = host.const_data_ptr();
-    if (bytes <= StagedCopy::kMaxBytes) return launch_staged(stream, destination, source, bytes);
-    const bool pinned = is_pinned(source);
-    // A small source is staged rather than waited for, unless nothing is before it.
-    if (!pinned && (!wait || (bytes <= kSmallBytes && !stream.query()))) {
+    if (wait) {
+      launch_in(stream, {destination, source, bytes}, wait);
+      finish(stream, host);
+    } else if (bytes <= StagedCopy::kMaxBytes) {
+      launch_staged(stream, destination, source, bytes);
+    } else if (is_pinned(source)) {
+      launch_in(stream, {destination, source, bytes}, wait);
+      hold_pinned(host, stream);
+    } else {
       const at::Tensor staged = at::detail::empty_cpu({static_cast<int64_t>(bytes)}, at::kByte, /*pin_memory=*/true);
       std::memcpy(staged.mutable_data_ptr(), source, bytes);
-      launch_in(stream, {destination, staged.const_data_ptr(), bytes}, /*wait=*/false);
-      return hold_pinned(staged, stream);
+      launch_in(stream, {destination, staged.const_data_ptr(), bytes}, wait);
+      hold_pinned(staged, stream);
     }
-    launch_in(stream, {destination, source, bytes}, wait);
-    wait ? finish(stream, host) : hold_pinned(host, stream);
   });
 }
 
@@ -116,7 +127,8 @@ void copy_to_host(const at::Tensor& host, const at::Tensor& device, size_t bytes
   translate_errors([&] {
     Stream& stream = current_stream(device.get_device());
     wait = wait || !is_pinned(host.const_data_ptr());
-    launch(stream, kernels::kCopyOut, kernels::kCopyOutAsync, {host.mutable_data_ptr(), device.const_data_ptr(), bytes}, wait);
+    launch(stream, kernels::kCopyOut, kernels::kCopyOutAsync, {host.mutable_data_ptr(), device.const_data_ptr(), bytes},
+           wait);
     wait ? finish(stream, host) : hold_pinned(host, stream);
   });
 }
@@ -133,6 +145,10 @@ void copy_to_peer(const at::Tensor& destination, const at::Tensor& source, size_
     copied.record(from);
     to.wait(copied);
   });
+}
+
+void wait_for_copies(const at::Tensor& device) {
+  translate_errors([&] { finish(current_stream(device.get_device()), /*host=*/{}); });
 }
 
 }  // namespace npu::aten

@@ -11,7 +11,8 @@ namespace npu::aten {
 
 // `host` and `device` have one dtype and the same strides, without gaps; they are the memory of the first `bytes` bytes.
 
-// Returns once the source may be reused. `wait`: once the data has arrived, unless the source could be staged at once.
+// With `wait`, returns once the data has arrived, so that any stream may use it. Without, pinned memory is queued (and held
+// until the copy is done), pageable memory is staged: the source may be reused at once.
 void copy_to_device(const at::Tensor& device, const at::Tensor& host, size_t bytes, bool wait);
 
 // Returns once the data is there, or, with `wait` false, once the copy into pinned memory is queued.
@@ -19,5 +20,8 @@ void copy_to_host(const at::Tensor& host, const at::Tensor& device, size_t bytes
 
 // Queues the copy on the source's current stream, after the work of the destination's current stream, which then waits.
 void copy_to_peer(const at::Tensor& destination, const at::Tensor& source, size_t bytes);
+
+// Blocks until what is queued on the current stream of the tensor's device is done.
+void wait_for_copies(const at::Tensor& device);
 
 }  // namespace npu::aten
