@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
+import threading
+
 import pytest
 import torch
 from models import MODELS, OPTIMIZERS, Training
@@ -9,6 +13,23 @@ from models import MODELS, OPTIMIZERS, Training
 from torch_npu_lite.testing import Gate
 
 pytestmark = pytest.mark.timeout(60)  # behind a closed gate a wait would not end
+
+
+@contextlib.contextmanager
+def opened_by_a_wait():
+    """A closed gate that another thread opens as soon as this one waits: only a wait gives the interpreter away."""
+    gate, waiting = Gate(), threading.Event()
+    opener = threading.Thread(target=lambda: (waiting.wait(), gate.open()))
+    opener.start()
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1000)
+    try:
+        waiting.set()
+        yield
+    finally:
+        sys.setswitchinterval(interval)
+        gate.open()
+        opener.join()
 
 
 def waiting_operators() -> list[str]:
@@ -45,12 +66,10 @@ def test_evaluation_never_waits(model):
     ids=["item", "nonzero", "to cpu"],
 )
 def test_an_operator_that_needs_the_result_is_counted_as_waiting(operator, call):
-    # Work enough that no wait could be answered at once.
-    x = torch.ones(512, 512, device="npu")
+    x = torch.ones(4, 4, device="npu")
     torch.npu.op_stats(reset=True)
-    for _ in range(4):
-        x = x @ x / 512
-    call(x)
+    with opened_by_a_wait():
+        call(x)
     assert operator in waiting_operators()
 
 
