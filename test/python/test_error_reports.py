@@ -27,7 +27,7 @@ def no_error_left_behind():
 def fail_on(device: str = "npu") -> torch.Tensor:
     """Queues a task that fails: the last index is out of range, which only the kernel can see."""
     table = torch.ones(10, 3, device=device)
-    index = torch.tensor([1, 99], device=device)
+    index = torch.tensor([1, 99]).to(device, non_blocking=True)  # a blocking copy would wait, and report
     return table.index_select(0, index)
 
 
