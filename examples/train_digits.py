@@ -27,6 +27,9 @@ from sklearn.datasets import load_digits
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
 
+from torch_npu_lite import timeline
+from torch_npu_lite.timeline import Timeline
+
 IMAGE_SIZE = 96
 ROUTES = ("view", "kernel", "iterator", "library", "synchronous", "fallback")
 Batch = tuple[Tensor, Tensor]
@@ -67,17 +70,16 @@ def move(batch: Batch, device: torch.device) -> Batch:
     return images.to(device, non_blocking=True), labels.to(device, non_blocking=True)
 
 
-def move_ahead(batches: Iterator[Batch], device: torch.device) -> Iterator[Batch]:
-    """Yields batches on the device. While the caller computes on one, the next is copied on a stream of its own."""
-    compute_stream = torch.npu.current_stream(device)
-    copy_stream = torch.npu.Stream(device)
+def move_ahead(batches: Iterator[Batch], copy_stream: torch.Stream) -> Iterator[Batch]:
+    """Yields batches on the device. While the caller computes on one, the copy stream brings the next."""
+    compute_stream = torch.npu.current_stream(copy_stream.device)
 
     def start_copy() -> tuple[Batch, torch.Event] | None:
         host_batch = next(batches, None)
         if host_batch is None:
             return None
         with torch.npu.stream(copy_stream):
-            return move(host_batch, device), copy_stream.record_event()
+            return move(host_batch, copy_stream.device), copy_stream.record_event()
 
     copied = start_copy()
     while copied is not None:
@@ -87,12 +89,6 @@ def move_ahead(batches: Iterator[Batch], device: torch.device) -> Iterator[Batch
         for tensor in batch:
             tensor.record_stream(compute_stream)  # or the copy stream could reuse the memory too early
         yield batch
-
-
-def batches_on(device: torch.device, loader: DataLoader, overlap: bool) -> Iterator[Batch]:
-    if overlap and device.type == "npu":
-        return move_ahead(iter(loader), device)
-    return (move(batch, device) for batch in loader)
 
 
 @dataclass
@@ -107,7 +103,7 @@ class Trainer:
         self.device = device
         self.epochs = epochs
         self.batch_size = batch_size
-        self.overlap = overlap
+        self.copy_stream = torch.npu.Stream(device) if overlap and device.type == "npu" else None
         # Initial weights and the order of the data come from CPU generators: they are the same on every device.
         torch.manual_seed(0)
         self.model = make_model().to(device)
@@ -121,6 +117,11 @@ class Trainer:
         self.testing = DataLoader(testing, batch_size, pin_memory=pinned)
         self.schedule = torch.optim.lr_scheduler.CosineAnnealingLR(self.optimizer, epochs * len(self.training))
 
+    def batches(self, loader: DataLoader) -> Iterator[Batch]:
+        if self.copy_stream is not None:
+            return move_ahead(iter(loader), self.copy_stream)
+        return (move(batch, self.device) for batch in loader)
+
     def step(self, images: Tensor, labels: Tensor) -> Tensor:
         loss = nn.functional.cross_entropy(self.model(images), labels)
         self.optimizer.zero_grad()
@@ -133,7 +134,7 @@ class Trainer:
         self.model.train()
         losses = []
         task = progress.add_task("training", total=len(self.training))
-        for images, labels in batches_on(self.device, self.training, self.overlap):
+        for images, labels in self.batches(self.training):
             losses.append(self.step(images, labels))
             progress.advance(task)
         progress.remove_task(task)
@@ -144,7 +145,7 @@ class Trainer:
         self.model.eval()
         correct = torch.zeros((), dtype=torch.int64, device=self.device)
         total = 0
-        for images, labels in batches_on(self.device, self.testing, self.overlap):
+        for images, labels in self.batches(self.testing):
             correct += (self.model(images).argmax(dim=1) == labels).sum()
             total += len(labels)
         return correct.item() / total
@@ -183,17 +184,24 @@ def calls_by_route() -> dict[str, int]:
     return {route: sum(operator[route] for operator in counts) for route in ROUTES}
 
 
-def report(result: Result, device: torch.device, timeline, output: Path) -> Table:
+def few_steps(tasks: Timeline, milliseconds: float = 150) -> Timeline:
+    """What ran for a moment in the middle, to look at."""
+    start = tasks.tasks[len(tasks.tasks) // 2].start_ns
+    return Timeline(task for task in tasks.tasks if start <= task.start_ns < start + milliseconds * 1e6)
+
+
+def report(result: Result, device: torch.device, tasks: Timeline, output: Path) -> Table:
     table = Table(show_header=False, title=f"training on {device}")
     table.add_row("test accuracy", f"{result.accuracy:.2%}")
     table.add_row("training samples/s", f"{result.samples_per_second:,.0f}")
     if device.type == "npu":
         table.add_row("peak device memory", f"{torch.npu.max_memory_allocated(device) / 2**20:,.1f} MiB")
         table.add_row("operator calls", ", ".join(f"{route} {count:,}" for route, count in calls_by_route().items()))
-        table.add_row("copy time hidden", f"{timeline.overlap():.0%}")
-        timeline.save_png(output / "timeline.png")
-        timeline.save_trace(output / "timeline.json")
-        table.add_row("timeline", f"{output / 'timeline.png'}")
+        copies = tasks.overlap()
+        table.add_row("copy time hidden", f"{copies.fraction:.0%} of {copies.dma_ns / 1e6:,.0f} ms")
+        few_steps(tasks).save_png(output / "timeline.png")
+        tasks.save_trace(output / "timeline.json")
+        table.add_row("timeline of a few steps", f"{output / 'timeline.png'}")
         table.add_row("trace for ui.perfetto.dev", f"{output / 'timeline.json'}")
     return table
 
@@ -214,8 +222,6 @@ def main() -> None:
     arguments.output.mkdir(parents=True, exist_ok=True)
     recording: contextlib.AbstractContextManager = contextlib.nullcontext()
     if device.type == "npu":
-        from torch_npu_lite import timeline
-
         torch.npu.set_device(device)
         recording = timeline.record()
 

@@ -15,7 +15,7 @@ from rich.progress import Progress
 from torch_npu_lite import timeline
 
 sys.path.insert(0, str(ROOT / "examples"))
-from train_digits import Trainer, batches_on
+from train_digits import Trainer
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def progress():
 
 def losses(device: str, overlap: bool, steps: int = 20) -> torch.Tensor:
     trainer = Trainer(torch.device(device), epochs=1, batch_size=32, overlap=overlap)
-    batches = batches_on(trainer.device, trainer.training, overlap)
+    batches = trainer.batches(trainer.training)
     return torch.stack([trainer.step(*batch) for batch in itertools.islice(batches, steps)]).cpu()
 
 
