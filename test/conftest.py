@@ -13,6 +13,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 
+WORKERS = int(os.environ.get("NPU_SIM_WORKERS", 0)) or os.cpu_count() or 1
+needs_two_workers = pytest.mark.skipif(WORKERS == 1, reason="one worker executes one task at a time")
+
 Child = Callable[..., subprocess.CompletedProcess]
 
 

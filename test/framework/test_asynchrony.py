@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 import torch
+from conftest import needs_two_workers
 from models import MODELS, OPTIMIZERS, Training
 
 from torch_npu_lite import timeline
 from torch_npu_lite.testing import Gate
 
 pytestmark = pytest.mark.timeout(120)
-
-WORKERS = int(os.environ.get("NPU_SIM_WORKERS", 0)) or os.cpu_count() or 1
 
 
 def on_side_stream(read):
@@ -186,7 +183,7 @@ def test_memory_freed_early_is_not_reused_by_another_stream():
     del others
 
 
-@pytest.mark.skipif(WORKERS == 1, reason="one worker executes one task at a time")
+@needs_two_workers
 def test_two_streams_overlap():
     streams = [torch.npu.Stream(), torch.npu.Stream()]
     matrices = [torch.randn(512, 512, device="npu") for _ in streams]
@@ -208,7 +205,7 @@ def test_two_streams_overlap():
     assert timeline.length(timeline.intersect(*spans)) > 0
 
 
-@pytest.mark.skipif(WORKERS == 1, reason="one worker executes one task at a time")
+@needs_two_workers
 def test_copy_overlaps_a_matrix_product():
     copies, compute = torch.npu.Stream(), torch.npu.Stream()
     a = torch.randn(512, 512, device="npu")

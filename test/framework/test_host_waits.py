@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
-import threading
-
 import pytest
 import torch
 from models import MODELS, OPTIMIZERS, Training
@@ -15,21 +11,13 @@ from torch_npu_lite.testing import Gate
 pytestmark = pytest.mark.timeout(60)  # behind a closed gate a wait would not end
 
 
-@contextlib.contextmanager
-def opened_by_a_wait():
-    """A closed gate that another thread opens as soon as this one waits: only a wait gives the interpreter away."""
-    gate, waiting = Gate(), threading.Event()
-    opener = threading.Thread(target=lambda: (waiting.wait(), gate.open()))
-    opener.start()
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1000)
-    try:
-        waiting.set()
-        yield
-    finally:
-        sys.setswitchinterval(interval)
-        gate.open()
-        opener.join()
+def keep_busy(stream: torch.Stream) -> torch.Event:
+    """Queues work that outlasts the next call by far; complete with the event that it returns."""
+    with torch.npu.stream(stream):
+        x = torch.ones(1024, 1024, device="npu")
+        for _ in range(10):
+            x = x @ x / 1024
+    return stream.record_event()
 
 
 def waiting_operators() -> list[str]:
@@ -67,9 +55,9 @@ def test_evaluation_never_waits(model):
 )
 def test_an_operator_that_needs_the_result_is_counted_as_waiting(operator, call):
     x = torch.ones(4, 4, device="npu")
+    torch.npu.current_stream().wait_event(keep_busy(torch.npu.Stream()))
     torch.npu.op_stats(reset=True)
-    with opened_by_a_wait():
-        call(x)
+    call(x)
     assert operator in waiting_operators()
 
 

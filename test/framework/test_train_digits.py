@@ -9,7 +9,7 @@ import sys
 
 import pytest
 import torch
-from conftest import ROOT, child_environment
+from conftest import ROOT, child_environment, needs_two_workers
 from rich.progress import Progress
 
 from torch_npu_lite import timeline
@@ -38,7 +38,7 @@ def test_overlap_changes_no_bit():
     assert torch.equal(losses("npu", overlap=True, steps=10), losses("npu", overlap=False, steps=10))
 
 
-@pytest.mark.parametrize("overlap", [True, False])
+@pytest.mark.parametrize("overlap", [pytest.param(True, marks=needs_two_workers), False])
 def test_copies_are_hidden_only_with_a_stream_of_their_own(overlap, progress):
     trainer = Trainer(torch.device("npu"), epochs=1, batch_size=32, overlap=overlap)
     with timeline.record() as recorded:
