@@ -26,15 +26,19 @@ function(npu_glob variable pattern)
   set(${variable} ${sources} PARENT_SCOPE)
 endfunction()
 
+# npu_hide_symbols(<target>): only what carries NPU_API is visible outside the library.
+function(npu_hide_symbols target)
+  set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+endfunction()
+
 # npu_place(<target> <folder in the package> <run path>...): where a library lies, built and installed.
 function(npu_place target folder)
   set_target_properties(${target} PROPERTIES
     LIBRARY_OUTPUT_DIRECTORY ${NPU_PACKAGE_DIR}/${folder}
-    CXX_VISIBILITY_PRESET hidden       # NPU_API exports
-    VISIBILITY_INLINES_HIDDEN ON
     LINK_DEPENDS_NO_SHARED ON          # a changed kernel relinks one library, not all above it
     BUILD_WITH_INSTALL_RPATH ON
     INSTALL_RPATH "${ARGN}")
+  npu_hide_symbols(${target})
   install(TARGETS ${target} LIBRARY DESTINATION torch_npu_lite/${folder})
 endfunction()
 
@@ -45,9 +49,8 @@ function(npu_add_tests folder)
     get_filename_component(name ${source} NAME_WE)
     add_executable(${name} ${source})
     target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/csrc ${CMAKE_CURRENT_SOURCE_DIR})
-    target_link_libraries(${name} PRIVATE npu_flags npu_runtime GTest::gmock GTest::gtest_main)
-    set_target_properties(${name} PROPERTIES
-      RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/test LINK_DEPENDS_NO_SHARED ON)
+    target_link_libraries(${name} PRIVATE npu_flags npu_runtime_objects GTest::gmock GTest::gtest_main)
+    set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/test)
     gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX ${folder}. PROPERTIES TIMEOUT 120)
   endforeach()
 endfunction()
