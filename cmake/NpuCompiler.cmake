@@ -19,11 +19,13 @@ target_compile_options(npu_flags INTERFACE -Wall -Wextra -Werror)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   target_compile_options(npu_flags INTERFACE -Wthread-safety)
 endif()
-# Neither messages nor debug information may name a folder of the build machine.
-target_compile_options(npu_flags INTERFACE "-ffile-prefix-map=${CMAKE_SOURCE_DIR}/=")
+# Neither messages nor debug information may name a folder of the build machine; debug builds, which stay on it, keep
+# what debuggers and sanitizers need to find the sources.
+set(NPU_PREFIX_MAP $<IF:$<CONFIG:Debug>,-fmacro-prefix-map,-ffile-prefix-map>)
+target_compile_options(npu_flags INTERFACE "${NPU_PREFIX_MAP}=${CMAKE_SOURCE_DIR}/=")
 string(FIND "${CMAKE_BINARY_DIR}/" "${CMAKE_SOURCE_DIR}/" _inside)
 if(NOT _inside EQUAL 0)
-  target_compile_options(npu_flags INTERFACE "-ffile-prefix-map=${CMAKE_BINARY_DIR}/=")
+  target_compile_options(npu_flags INTERFACE "${NPU_PREFIX_MAP}=${CMAKE_BINARY_DIR}/=")
 endif()
 
 if(NPU_SANITIZE)
