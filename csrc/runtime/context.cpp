@@ -102,6 +102,7 @@ Stream* Context::find_stream(StreamId id) {
 std::vector<Stream*> Context::streams() {
   MutexLock lock(mutex_);
   std::vector<Stream*> all;
+  all.reserve(streams_.size());
   for (const auto& [id, stream] : streams_) all.push_back(stream.get());
   return all;
 }

@@ -59,24 +59,26 @@ class NPU_API Context final : private TaskErrorSink {
   Stream& default_stream() noexcept { return *default_stream_; }
   Stream& pool_stream(int priority = kLeastPriority);
   Stream& create_stream(int priority = kLeastPriority);
-  void destroy_stream(Stream& stream);      // at once; queued work completes
-  Stream* find_stream(StreamId id);         // null when it does not exist (any more)
+  void destroy_stream(Stream& stream);  // at once; queued work completes
+  Stream* find_stream(StreamId id);     // null when it does not exist (any more)
   std::vector<Stream*> streams();
 
-  void synchronize();                        // every stream; throws the first pending error
+  void synchronize();  // every stream; throws the first pending error
   bool synchronize_for(int64_t timeout_ns);
 
   // Errors of tasks, oldest first.
-  std::optional<TaskError> take_error();     // removes it
-  void throw_pending_error();                // takes and throws kTaskFailed, if there is one
-  void rethrow_error_of(const Stream& stream, uint64_t number);  // takes it and throws what the task threw, if it failed
+  std::optional<TaskError> take_error();  // removes it
+  void throw_pending_error();             // takes and throws kTaskFailed, if there is one
+  void rethrow_error_of(const Stream& stream,
+                        uint64_t number);  // takes it and throws what the task threw, if it failed
   size_t pending_errors() const noexcept { return pending_errors_.load(std::memory_order_acquire); }
 
   // A lost device refuses launches and allocations, and every synchronising call throws, until reset.
   void mark_lost(const std::string& reason);
   void reset();
   void check_usable() const {
-    if (lost_.load(std::memory_order_relaxed)) [[unlikely]] throw_lost();
+    if (lost_.load(std::memory_order_relaxed)) [[unlikely]]
+      throw_lost();
   }
 
  private:

@@ -10,19 +10,19 @@
 
 namespace npu {
 
-NPU_API int device_count();                        // visible devices; throws on a bad configuration
-NPU_API DeviceIndex current_device() noexcept;     // of this thread; 0 at first
-NPU_API void set_device(DeviceIndex device);       // throws kInvalidDevice; does not initialise
-NPU_API void check_device(DeviceIndex device);     // throws kInvalidDevice with the range that would be right
+NPU_API int device_count();                     // visible devices; throws on a bad configuration
+NPU_API DeviceIndex current_device() noexcept;  // of this thread; 0 at first
+NPU_API void set_device(DeviceIndex device);    // throws kInvalidDevice; does not initialise
+NPU_API void check_device(DeviceIndex device);  // throws kInvalidDevice with the range that would be right
 
-NPU_API Driver& driver();                                // initialises the runtime
-NPU_API Context& primary_context(DeviceIndex device);    // initialises the device
+NPU_API Driver& driver();                              // initialises the runtime
+NPU_API Context& primary_context(DeviceIndex device);  // initialises the device
 NPU_API bool has_primary_context(DeviceIndex device) noexcept;
-NPU_API bool is_initialized() noexcept;                  // the runtime, in this process
-NPU_API bool in_bad_fork() noexcept;                     // the parent had initialised
+NPU_API bool is_initialized() noexcept;  // the runtime, in this process
+NPU_API bool in_bad_fork() noexcept;     // the parent had initialised
 
-NPU_API Stream& current_stream(DeviceIndex device);      // of this thread
-NPU_API Stream& exchange_stream(Stream& stream);         // makes it current on its device; returns the one before
+NPU_API Stream& current_stream(DeviceIndex device);  // of this thread
+NPU_API Stream& exchange_stream(Stream& stream);     // makes it current on its device; returns the one before
 
 // Waits for all devices until NPU_EXIT_TIMEOUT_S, then reports what is abandoned and prints unreported errors. Idempotent;
 // nothing launches afterwards. Does nothing in a forked child.

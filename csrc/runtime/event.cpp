@@ -33,7 +33,8 @@ void Event::record(Stream& stream) {
   Queue& queue = stream.queue();
   MutexLock lock(mutex_);
   point_ = {&queue, queue.submitted(), stream.id(), &stream.context()};
-  observe([&](Observer& observer) { observer.on_record(stream.device(), point_.stream, id_, point_.number); });
+  const uint64_t number = point_.number;
+  observe([&](Observer& observer) { observer.on_record(stream.device(), stream.id(), id_, number); });
   if (!timing_) return;
   // The timestamp of a completed record is free for this one; one that the driver still holds is not.
   if (timestamp_.use_count() > 1) timestamp_ = std::make_shared<Timestamp>();
@@ -79,8 +80,8 @@ double Event::elapsed_ms(const Event& start) const {
   const int64_t end = completion_ns();
   const Context* first = start.context();
   const Context* last = context();
-  NPU_CHECK(first == last, kInvalidArgument, "elapsed time needs two events of one device, not of npu:", first->device(),
-            " and npu:", last->device());
+  NPU_CHECK(first == last, kInvalidArgument,
+            "elapsed time needs two events of one device, not of npu:", first->device(), " and npu:", last->device());
   return static_cast<double>(end - begin) * 1e-6;
 }
 

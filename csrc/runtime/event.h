@@ -21,8 +21,8 @@ class NPU_API Event {
   Event& operator=(const Event&) = delete;
 
   void record(Stream& stream);
-  bool query() const;   // true when the recorded work is done
-  void synchronize();   // blocks; throws the device's first pending error
+  bool query() const;  // true when the recorded work is done
+  void synchronize();  // blocks; throws the device's first pending error
   // Milliseconds from the completion of `start` to that of this event; kInvalidArgument unless both have timing on, were
   // recorded on the same device and are complete.
   double elapsed_ms(const Event& start) const;

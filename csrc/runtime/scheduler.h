@@ -22,7 +22,7 @@ class Strand {
   StreamId stream() const noexcept { return stream_; }
   int priority() const noexcept { return priority_; }
 
-  Strand* next = nullptr;      // links and membership belong to the scheduler
+  Strand* next = nullptr;  // links and membership belong to the scheduler
   Strand* previous = nullptr;
   bool ready = false;
 
@@ -39,8 +39,8 @@ class NPU_API Scheduler {
 
   // The ready strands. Called under the executor's lock.
   virtual void push(Strand& strand) = 0;
-  virtual Strand* pop() = 0;                 // null when there is none
-  virtual bool remove(Strand& strand) = 0;   // false when it is not ready (any more)
+  virtual Strand* pop() = 0;                // null when there is none
+  virtual bool remove(Strand& strand) = 0;  // false when it is not ready (any more)
 
   // Whether a task that finds its stream idle runs on the launching thread. `watched`: an awake worker polls the stream.
   // Called without a lock, from any thread.

@@ -53,21 +53,21 @@ std::string concat(const Args&... args) {
   return out.str();
 }
 [[noreturn]] NPU_API void throw_error(ErrorCode code, const std::string& message);
-[[noreturn]] NPU_API void assertion_failed(const char* condition, const char* file, int line, const std::string& message);
+[[noreturn]] NPU_API void assertion_failed(const char* condition, const char* file, int line,
+                                           const std::string& message);
 }  // namespace detail
 
-#define NPU_CHECK(condition, code, ...)                                               \
-  do {                                                                                \
-    if (!(condition)) [[unlikely]]                                                    \
+#define NPU_CHECK(condition, code, ...)                                                       \
+  do {                                                                                        \
+    if (!(condition)) [[unlikely]]                                                            \
       ::npu::detail::throw_error(::npu::ErrorCode::code, ::npu::detail::concat(__VA_ARGS__)); \
   } while (false)
 
-#define NPU_THROW(code, ...) \
-  ::npu::detail::throw_error(::npu::ErrorCode::code, ::npu::detail::concat(__VA_ARGS__))
+#define NPU_THROW(code, ...) ::npu::detail::throw_error(::npu::ErrorCode::code, ::npu::detail::concat(__VA_ARGS__))
 
-#define NPU_ASSERT(condition, ...)                                                                     \
-  do {                                                                                                 \
-    if (!(condition)) [[unlikely]]                                                                     \
+#define NPU_ASSERT(condition, ...)                                                                            \
+  do {                                                                                                        \
+    if (!(condition)) [[unlikely]]                                                                            \
       ::npu::detail::assertion_failed(#condition, __FILE__, __LINE__, ::npu::detail::concat("" __VA_ARGS__)); \
   } while (false)
 

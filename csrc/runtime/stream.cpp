@@ -3,8 +3,8 @@
 #include <memory>
 #include <string>
 
-#include "runtime/context.h"
 #include "runtime/clock.h"
+#include "runtime/context.h"
 #include "runtime/event.h"
 #include "runtime/traceback.h"
 
@@ -15,30 +15,26 @@ struct HostFunction {
   void (*function)(void* data);
   void* data;
 };
-const TaskInfo kHostFunction{
-    .name = "host_function",
-    .run = [](const TaskContext&, const void* arguments) {
-      const auto& call = *static_cast<const HostFunction*>(arguments);
-      call.function(call.data);
-    },
-    .engines = kCpuEngine,
-    .flags = 0,
-};
+
+void run_host_function(const TaskContext&, const void* arguments) {
+  const auto& call = *static_cast<const HostFunction*>(arguments);
+  call.function(call.data);
+}
+
+constexpr TaskInfo kHostFunction{.name = "host_function", .run = run_host_function, .engines = kCpuEngine, .flags = 0};
 
 struct ValueWrite {
   Driver* driver;
   Signal* signal;
   uint64_t value;
 };
-const TaskInfo kValueWrite{
-    .name = "write_value",
-    .run = [](const TaskContext&, const void* arguments) {
-      const auto& write = *static_cast<const ValueWrite*>(arguments);
-      write.driver->write(*write.signal, write.value);
-    },
-    .engines = kNoEngine,
-    .flags = kInlineable,
-};
+
+void run_value_write(const TaskContext&, const void* arguments) {
+  const auto& write = *static_cast<const ValueWrite*>(arguments);
+  write.driver->write(*write.signal, write.value);
+}
+
+constexpr TaskInfo kValueWrite{.name = "write_value", .run = run_value_write, .engines = kNoEngine};
 constexpr uint32_t kValueWriteNs = 100;
 
 Queue& make_queue(Context& context, StreamId id, int priority) {
@@ -62,7 +58,7 @@ uint64_t Stream::launch_bytes(const Submission& submission) {
     auto text = std::make_unique<std::string>(source());
     traced.traceback = text.get();
     number = context_.driver().submit(queue_, traced);
-    text.release();  // the task's now
+    [[maybe_unused]] const std::string* const task_owned = text.release();
   } else {
     number = context_.driver().submit(queue_, submission);
   }

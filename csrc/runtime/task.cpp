@@ -11,18 +11,12 @@ std::atomic<const TaskEnvironment*> g_environment{nullptr};
 
 const char* to_string(Engine engine) {
   switch (engine) {
-    case Engine::kCube:
-      return "cube";
-    case Engine::kVector:
-      return "vector";
-    case Engine::kDmaIn:
-      return "dma_in";
-    case Engine::kDmaOut:
-      return "dma_out";
-    case Engine::kCpu:
-      return "cpu";
-    case Engine::kRng:
-      return "rng";
+    case Engine::kCube: return "cube";
+    case Engine::kVector: return "vector";
+    case Engine::kDmaIn: return "dma_in";
+    case Engine::kDmaOut: return "dma_out";
+    case Engine::kCpu: return "cpu";
+    case Engine::kRng: return "rng";
   }
   return "unknown";
 }

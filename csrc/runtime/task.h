@@ -39,12 +39,12 @@ struct Operand {
 
   const char* name = "";
   Access access = Access::kRead;
-  void** address = nullptr;         // where the arguments hold the device address; a visitor may change it
-  const char* dtype = "";           // PyTorch's short name, e.g. "float32"
+  void** address = nullptr;  // where the arguments hold the device address; a visitor may change it
+  const char* dtype = "";    // PyTorch's short name, e.g. "float32"
   int rank = 0;
-  const int64_t* sizes = nullptr;   // elements
-  const int64_t* strides = nullptr; // elements; null = contiguous
-  size_t bytes = 0;                 // extent in bytes from *address; 0 = unknown
+  const int64_t* sizes = nullptr;    // elements
+  const int64_t* strides = nullptr;  // elements; null = contiguous
+  size_t bytes = 0;                  // extent in bytes from *address; 0 = unknown
 };
 
 class OperandVisitor {
@@ -104,8 +104,9 @@ class NPU_API TaskContext {
   template <class Body>
   void parallel_for(int64_t tiles, Body&& body) const {
     using Plain = std::remove_reference_t<Body>;
-    run_tiles(tiles, [](void* closure, int64_t tile) { (*static_cast<Plain*>(closure))(tile); },
-              const_cast<void*>(static_cast<const void*>(&body)));
+    run_tiles(
+        tiles, [](void* closure, int64_t tile) { (*static_cast<Plain*>(closure))(tile); },
+        const_cast<void*>(static_cast<const void*>(&body)));
   }
 
  private:
@@ -123,7 +124,7 @@ enum TaskFlags : uint8_t {
 
 // Static description of one kind of task. Must outlive every launch that names it; usually a constant.
 struct TaskInfo {
-  const char* name;                                           // full operator name: "aten::add.Tensor"
+  const char* name;  // full operator name: "aten::add.Tensor"
   void (*run)(const TaskContext& context, const void* arguments);
   EngineMask engines = kVectorEngine;
   uint8_t flags = kInlineable;
@@ -136,8 +137,8 @@ inline constexpr size_t kInlineArgumentBytes = 216;
 // Thread state that tasks flagged kUsesEnvironment need, supplied once by the layer that knows it.
 struct TaskEnvironment {
   static constexpr size_t kStateBytes = 128;
-  void (*enter)(void* state);            // saves what it changes into kStateBytes at `state`
-  void (*leave)(void* state) noexcept;   // restores it
+  void (*enter)(void* state);           // saves what it changes into kStateBytes at `state`
+  void (*leave)(void* state) noexcept;  // restores it
 };
 NPU_API void set_task_environment(const TaskEnvironment& environment);
 

@@ -188,3 +188,15 @@ def test_item_waits_for_the_current_stream():
         gate.open()
         assert x.item() == 1
     assert torch.npu.op_stats()["aten::_local_scalar_dense"]["synchronous"] == 1
+
+
+def test_pinned_memory_seen_through_numpy_is_held_until_the_copy_is_done():
+    pinned = torch.empty(1 << 20, pin_memory=True).fill_(3)
+    inside = torch.from_numpy(pinned.numpy()[1000:])
+    device = torch.empty(inside.numel(), device="npu")
+    with Gate():
+        device.copy_(inside, non_blocking=True)
+        del pinned, inside
+        again = torch.empty(1 << 20, pin_memory=True).fill_(7)
+    assert bool((device.cpu() == 3).all())
+    assert again[0] == 7

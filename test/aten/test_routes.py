@@ -194,3 +194,14 @@ def test_an_index_out_of_range_is_reported_by_the_next_synchronising_call(a):
     with pytest.raises(RuntimeError, match="index"):
         torch.npu.synchronize()
     torch.testing.assert_close((x + x).cpu(), a + a)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.complex64, torch.complex128, torch.int64])
+@pytest.mark.parametrize("number", [1j, 2.5, 3, True])
+def test_numbers_of_every_kind_meet_tensors_of_every_kind(dtype, number):
+    x = torch.ones(5, dtype=dtype)
+    for operator in (torch.add, torch.mul, torch.div, torch.ne):
+        expected = operator(x, number)
+        actual = operator(x.npu(), number)
+        assert actual.dtype == expected.dtype
+        torch.testing.assert_close(actual.cpu(), expected)

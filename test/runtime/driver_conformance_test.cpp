@@ -146,7 +146,8 @@ TEST_P(DriverConformanceTest, ShutdownGivesUpAtTheDeadline) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Drivers, DriverConformanceTest,
-                         ::testing::Values(DriverCase{"sim", [] { return std::make_unique<SimDriver>(small_device()); }}),
+                         ::testing::Values(DriverCase{"sim",
+                                                      [] { return std::make_unique<SimDriver>(small_device()); }}),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace

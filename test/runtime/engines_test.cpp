@@ -28,14 +28,22 @@ void hold(Meter& meter) {
   --meter.running;
 }
 
-const TaskInfo kVectorHold{.name = "test::vector", .run = [](const TaskContext&, const void*) { hold(g_vector); },
-                           .engines = kVectorEngine, .flags = 0};
-const TaskInfo kCubeHold{.name = "test::cube", .run = [](const TaskContext&, const void*) { hold(g_cube); },
-                         .engines = kCubeEngine, .flags = 0};
-const TaskInfo kCopyHold{.name = "test::copy", .run = [](const TaskContext&, const void*) { hold(g_copy); },
-                         .engines = kDmaInEngine, .flags = 0};
-const TaskInfo kMixedHold{.name = "test::mixed", .run = [](const TaskContext&, const void*) { hold(g_cube); },
-                          .engines = kMixedEngine, .flags = 0};
+const TaskInfo kVectorHold{.name = "test::vector",
+                           .run = [](const TaskContext&, const void*) { hold(g_vector); },
+                           .engines = kVectorEngine,
+                           .flags = 0};
+const TaskInfo kCubeHold{.name = "test::cube",
+                         .run = [](const TaskContext&, const void*) { hold(g_cube); },
+                         .engines = kCubeEngine,
+                         .flags = 0};
+const TaskInfo kCopyHold{.name = "test::copy",
+                         .run = [](const TaskContext&, const void*) { hold(g_copy); },
+                         .engines = kDmaInEngine,
+                         .flags = 0};
+const TaskInfo kMixedHold{.name = "test::mixed",
+                          .run = [](const TaskContext&, const void*) { hold(g_cube); },
+                          .engines = kMixedEngine,
+                          .flags = 0};
 
 void reset_meters() {
   for (Meter* meter : {&g_vector, &g_cube, &g_copy}) {

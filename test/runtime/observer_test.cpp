@@ -21,7 +21,9 @@ class Recorder final : public Observer {
   void on_end(const TaskEvent& task, bool failed) override { note(failed ? "failed" : "end", task); }
   void on_record(DeviceIndex, StreamId, uint64_t, uint64_t number) override { add("record " + std::to_string(number)); }
   void on_wait(DeviceIndex, StreamId, StreamId, uint64_t number) override { add("wait " + std::to_string(number)); }
-  void on_allocate(DeviceIndex, StreamId, const void*, size_t bytes) override { add("allocate " + std::to_string(bytes)); }
+  void on_allocate(DeviceIndex, StreamId, const void*, size_t bytes) override {
+    add("allocate " + std::to_string(bytes));
+  }
   void on_free(DeviceIndex, StreamId, const void*, size_t bytes) override { add("free " + std::to_string(bytes)); }
 
   std::vector<std::string> take() {
@@ -83,7 +85,9 @@ TEST(ObserverTest, SeesMemory) {
 
 TEST(ObserverTest, ADetachedObserverSeesNothing) {
   TestDevice device;
-  { Recorder recorder; }
+  {
+    Recorder recorder;
+  }
   EXPECT_FALSE(detail::g_observed);
   device.stream();
 }

@@ -131,9 +131,10 @@ TEST(StreamTest, HigherPriorityRunsFirstAmongReadyStreams) {
   static std::atomic<bool> release;
   release = false;
   static const TaskInfo hold{.name = "test::hold",
-                             .run = [](const TaskContext&, const void*) {
-                               while (!release) std::this_thread::yield();
-                             },
+                             .run =
+                                 [](const TaskContext&, const void*) {
+                                   while (!release) std::this_thread::yield();
+                                 },
                              .flags = 0};
   DeviceInt order(device.context, 0);
   blocker.launch(hold, 0);  // keeps the only worker busy while the others become ready

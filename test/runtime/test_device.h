@@ -61,16 +61,18 @@ struct StoreArguments {
 };
 inline const TaskInfo kStore{
     .name = "test::store",
-    .run = [](const TaskContext& context, const void* arguments) {
-      const auto& store = *static_cast<const StoreArguments*>(arguments);
-      *context.translate(store.address) = store.value;
-    },
-    .visit = [](void* arguments, OperandVisitor& visitor) {
-      static constexpr int64_t kSize = 1;
-      auto& store = *static_cast<StoreArguments*>(arguments);
-      visitor.visit({"address", Operand::Access::kWrite, reinterpret_cast<void**>(&store.address), "int64", 1, &kSize,
-                     nullptr, sizeof(int64_t)});
-    },
+    .run =
+        [](const TaskContext& context, const void* arguments) {
+          const auto& store = *static_cast<const StoreArguments*>(arguments);
+          *context.translate(store.address) = store.value;
+        },
+    .visit =
+        [](void* arguments, OperandVisitor& visitor) {
+          static constexpr int64_t kSize = 1;
+          auto& store = *static_cast<StoreArguments*>(arguments);
+          visitor.visit({"address", Operand::Access::kWrite, reinterpret_cast<void**>(&store.address), "int64", 1,
+                         &kSize, nullptr, sizeof(int64_t)});
+        },
 };
 
 struct CopyArguments {
@@ -79,20 +81,22 @@ struct CopyArguments {
 };
 inline const TaskInfo kCopyInt{
     .name = "test::copy_int",
-    .run = [](const TaskContext& context, const void* arguments) {
-      const auto& copy = *static_cast<const CopyArguments*>(arguments);
-      *context.translate(copy.to) = *context.translate(copy.from);
-    },
+    .run =
+        [](const TaskContext& context, const void* arguments) {
+          const auto& copy = *static_cast<const CopyArguments*>(arguments);
+          *context.translate(copy.to) = *context.translate(copy.from);
+        },
 };
 
 // Appends a digit: shows in which order tasks ran.
 inline const TaskInfo kAppend{
     .name = "test::append",
-    .run = [](const TaskContext& context, const void* arguments) {
-      const auto& store = *static_cast<const StoreArguments*>(arguments);
-      int64_t& value = *context.translate(store.address);
-      value = value * 10 + store.value;
-    },
+    .run =
+        [](const TaskContext& context, const void* arguments) {
+          const auto& store = *static_cast<const StoreArguments*>(arguments);
+          int64_t& value = *context.translate(store.address);
+          value = value * 10 + store.value;
+        },
 };
 
 inline const TaskInfo kFail{

@@ -140,6 +140,13 @@ at::Tensor ArgumentReader::alias(const Record& record) {
 at::Tensor ArgumentReader::host_value(const Record& record) {
   const at::IntArrayRef sizes(words_of(record), record.rank);
   void* data = const_cast<int64_t*>(words_of(record) + record.rank);
+  if (static_cast<at::ScalarType>(record.dtype) == at::kComplexDouble) {
+    // Records are aligned to 8 bytes, complex doubles need 16.
+    at::Tensor aligned = at::detail::empty_cpu(sizes, at::kComplexDouble);
+    std::memcpy(aligned.mutable_data_ptr(), data, aligned.nbytes());
+    if (record.flags & Record::kWrappedNumber) aligned.unsafeGetTensorImpl()->set_wrapped_number(true);
+    return aligned;
+  }
   return make_alias(data, sizes, c10::contiguous_strides(sizes), static_cast<at::ScalarType>(record.dtype),
                     record.flags);
 }

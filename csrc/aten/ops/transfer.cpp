@@ -55,10 +55,13 @@ void finish(Stream& stream, const at::Tensor& host) {
   }
 }
 
-// Keeps a pinned block from reuse until `stream` is done with it.
+// Keeps a pinned block from reuse until `stream` is done with it. The tensor may lie anywhere in the block and need not
+// own it (a NumPy array may), so the block is found by address.
 void hold_pinned(const at::Tensor& host, Stream& stream) {
   const c10::DataPtr& data = host.storage().data_ptr();
-  pinned_allocator().record_event(data.get(), data.get_context(), wrap(stream));
+  if (pinned_allocator().record_event(data.get(), data.get_context(), wrap(stream))) return;
+  const MemoryLocation block = npu::driver().locate(host.const_data_ptr());
+  pinned_allocator().record_event(const_cast<void*>(block.base), nullptr, wrap(stream));
 }
 
 // A copy of the source that travels in the queue itself.

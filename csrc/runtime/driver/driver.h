@@ -24,7 +24,7 @@ struct DeviceProperties {
   int vector_cores = 0;
   int dma_in_engines = 0;
   int dma_out_engines = 0;
-  int clock_mhz = 0;   // nominal; says nothing about the speed of the simulation
+  int clock_mhz = 0;  // nominal; says nothing about the speed of the simulation
   int capability_major = 1;
   int capability_minor = 0;
 };
@@ -36,7 +36,7 @@ struct MemoryInfo {
 
 struct EngineUsage {
   int capacity = 0;
-  int64_t busy_ns = 0;   // summed over the engine's units
+  int64_t busy_ns = 0;  // summed over the engine's units
   uint64_t tasks = 0;
 };
 
@@ -44,8 +44,8 @@ struct EngineUsage {
 struct MemoryLocation {
   enum class Kind : uint8_t { kUnknown, kDevice, kPinned };
   Kind kind = Kind::kUnknown;
-  DeviceIndex device = -1;       // kDevice only
-  const void* base = nullptr;    // the driver allocation around the address; null when it belongs to none
+  DeviceIndex device = -1;     // kDevice only
+  const void* base = nullptr;  // the driver allocation around the address; null when it belongs to none
   size_t bytes = 0;
 };
 
@@ -82,7 +82,7 @@ struct QueueOptions {
   DeviceIndex device = 0;
   DeviceIndex shown_as = 0;  // what programs call the device: in reports, observers and TaskContext
   StreamId stream = 0;       // likewise
-  int priority = 0;      // kGreatestPriority ... kLeastPriority; lower = first among waiting tasks
+  int priority = 0;          // kGreatestPriority ... kLeastPriority; lower = first among waiting tasks
   TaskErrorSink* errors = nullptr;
 };
 inline constexpr int kGreatestPriority = -3;
@@ -117,7 +117,8 @@ struct Submission {
   const TaskInfo& info;
   const void* arguments = nullptr;
   size_t bytes = 0;
-  uint32_t cost_ns = 0;  // rough estimate of the run time on one core; decides where tiny tasks run. 0 = unknown, not tiny
+  uint32_t cost_ns =
+      0;  // rough estimate of the run time on one core; decides where tiny tasks run. 0 = unknown, not tiny
   const std::string* traceback = nullptr;  // of the launch; the task owns it from here on
 };
 
@@ -137,12 +138,12 @@ class Driver {
   virtual void free(DeviceIndex device, void* address) = 0;      // the pages go back to the machine at once
   virtual void* translate(const void* address) const = 0;        // engine address; throws kInvalidAddress
   virtual MemoryLocation locate(const void* address) const = 0;
-  virtual void* allocate_host(size_t bytes) = 0;                 // pinned, pre-faulted; null when the machine refuses
+  virtual void* allocate_host(size_t bytes) = 0;  // pinned, pre-faulted; null when the machine refuses
   virtual void free_host(void* address) = 0;
 
   // Queues.
   virtual Queue& create_queue(const QueueOptions& options) = 0;
-  virtual void destroy_queue(Queue& queue) = 0;                  // at once; queued work completes
+  virtual void destroy_queue(Queue& queue) = 0;                             // at once; queued work completes
   virtual uint64_t submit(Queue& queue, const Submission& submission) = 0;  // the task's number
   // Later tasks of `queue` start after `producer` completed `number`. No task if it already has.
   virtual void submit_wait(Queue& queue, Queue& producer, uint64_t number) = 0;
@@ -156,7 +157,7 @@ class Driver {
   // Signals start at 0. Waits that are queued when a signal is destroyed stay valid; nothing can write it any more.
   virtual Signal& create_signal() = 0;
   virtual void destroy_signal(Signal& signal) = 0;
-  virtual void write(Signal& signal, uint64_t value) = 0;        // from a host thread or a running task
+  virtual void write(Signal& signal, uint64_t value) = 0;  // from a host thread or a running task
 
   // For people: what every unfinished queue is doing and waiting for, one line each; empty when all is done.
   virtual std::string describe_waits() const = 0;

@@ -23,7 +23,8 @@ class CompletionList {
   // To be called after each store to the counter. The store must be sequentially consistent: it pairs with the fence in
   // add(), so that either we see the new waiter here or the waiter sees the new value there.
   void advanced(uint64_t value, const Clock& clock) {
-    if (value >= smallest_.load(std::memory_order_seq_cst)) [[unlikely]] fire(value, clock);
+    if (value >= smallest_.load(std::memory_order_seq_cst)) [[unlikely]]
+      fire(value, clock);
   }
 
  private:

@@ -216,7 +216,8 @@ void Executor::hand_over(SimQueue& queue, const TaskInfo& info) {
 
 void Executor::execute(SimQueue& queue, Slot& slot) {
   const TaskInfo& info = *slot.info;
-  if (!queue.skipping()) {
+  const bool is_control = info.engines == kNoEngine;  // others may wait for what it writes
+  if (!queue.skipping() || is_control) {
     TaskContext& context = queue.context;
     context.number = queue.ring().next_number();
     queue.set_current(&info);
@@ -333,7 +334,7 @@ SimQueue* Executor::linger(SimQueue* last) {
   }
   SimQueue* found = nullptr;
   Spin spin;
-  for (int64_t until = clock_.now_ns() + kLingerNs; found == nullptr;) {
+  for (const int64_t until = clock_.now_ns() + kLingerNs; found == nullptr;) {
     if (last != nullptr) {
       const StrandState state = last->state();
       const bool free = state == StrandState::kIdle || state == StrandState::kLingering;
@@ -345,11 +346,12 @@ SimQueue* Executor::linger(SimQueue* last) {
     }
     found = pop_ready();
     if (found != nullptr || stopping_.load(std::memory_order_relaxed)) break;
-    if (tile_jobs_.any() && tile_jobs_.help()) until = clock_.now_ns() + kLingerNs;
-    if (clock_.now_ns() >= until) break;
+    // Tiles may take long: worker_main takes them when nobody relies on this thread to look any more.
+    if (tile_jobs_.any() || clock_.now_ns() >= until) break;
     spin.pause_or_yield();
   }
   spinning_.fetch_sub(1, std::memory_order_seq_cst);
+  if (ready_.load(std::memory_order_seq_cst) > 0) wake_worker();  // those who pushed relied on us
   if (last == nullptr || found == last) return found;
 
   // Nobody polls `last` from here on; a task published meanwhile must not be left behind (see sim_queue.h).

@@ -18,7 +18,8 @@ constexpr size_t kArenaAlignment = 64;
 // Zero-filled and not yet backed by memory.
 void* map_pages(size_t bytes) {
   void* pages = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  NPU_CHECK(pages != MAP_FAILED, kLimit, "cannot map ", bytes, " bytes for a stream's queue; the machine or `ulimit -v` is ",
+  NPU_CHECK(pages != MAP_FAILED, kLimit, "cannot map ", bytes,
+            " bytes for a stream's queue; the machine or `ulimit -v` is ",
             "at its limit: free memory or use fewer streams");
   return pages;
 }

@@ -26,7 +26,7 @@ struct alignas(64) Slot {
   const TaskInfo* info;
   void* outside;                 // arguments that are not in the slot; null = they are
   const std::string* traceback;  // owned
-  uint64_t arena_end;            // where the arena's tail goes when the slot is consumed; 0 = `outside` is not in the arena
+  uint64_t arena_end;  // where the arena's tail goes when the slot is consumed; 0 = `outside` is not in the arena
   std::byte inside[kInlineArgumentBytes];
 
   void* arguments() { return outside != nullptr ? outside : inside; }

@@ -183,6 +183,7 @@ void SimDriver::write(Signal& signal, uint64_t value) { sim(signal).write(value,
 std::vector<SimQueue*> SimDriver::all_queues() const {
   MutexLock lock(mutex_);
   std::vector<SimQueue*> queues;
+  queues.reserve(queues_.size());
   for (const std::unique_ptr<SimQueue>& queue : queues_) queues.push_back(queue.get());
   return queues;
 }

@@ -58,7 +58,7 @@ class NPU_API SimDriver final : public Driver {
     explicit Device(const SimOptions& options);
 
     Engines engines;
-    std::atomic<DeviceMemory*> memory{nullptr};   // owned; made on first use, after which it never changes
+    std::atomic<DeviceMemory*> memory{nullptr};  // owned; made on first use, after which it never changes
     Mutex memory_mutex;
     ~Device() { delete memory.load(); }
   };
@@ -74,8 +74,8 @@ class NPU_API SimDriver final : public Driver {
   std::unique_ptr<Scheduler> scheduler_;
   PinnedMemory pinned_;
   mutable Mutex mutex_;
-  std::vector<std::unique_ptr<SimQueue>> queues_ GUARDED_BY(mutex_);   // never shrinks: see Queue
-  std::vector<SimQueue*> retired_queues_ GUARDED_BY(mutex_);           // destroyed, perhaps not drained yet
+  std::vector<std::unique_ptr<SimQueue>> queues_ GUARDED_BY(mutex_);  // never shrinks: see Queue
+  std::vector<SimQueue*> retired_queues_ GUARDED_BY(mutex_);          // destroyed, perhaps not drained yet
   std::vector<std::unique_ptr<SimSignal>> signals_ GUARDED_BY(mutex_);
   std::vector<SimSignal*> free_signals_ GUARDED_BY(mutex_);
   Executor executor_;  // last: its threads stop before anything they use goes

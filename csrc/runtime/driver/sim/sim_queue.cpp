@@ -87,14 +87,9 @@ std::string SimQueue::describe() const {
       out << " waits for a value >= " << number << ", which is " << signal->value() << " (a closed gate?)";
       break;
     }
-    case WaitKind::kEngine:
-      out << " waits for a free " << to_string(static_cast<Engine>(number)) << " engine";
-      break;
-    case WaitKind::kHostFunction:
-      out << " waits for the host function thread";
-      break;
-    case WaitKind::kNone:
-      break;
+    case WaitKind::kEngine: out << " waits for a free " << to_string(static_cast<Engine>(number)) << " engine"; break;
+    case WaitKind::kHostFunction: out << " waits for the host function thread"; break;
+    case WaitKind::kNone: break;
   }
   return out.str();
 }

@@ -49,7 +49,9 @@ class SimQueue final : public Queue, public Strand {
   TaskErrorSink* errors() const noexcept { return errors_; }
   CompletionList& completions() noexcept { return completions_; }
   bool has_front() const noexcept { return ring_.has_front(completed()); }
-  bool at_rest() const noexcept { return idle() && (state() == StrandState::kIdle || state() == StrandState::kLingering); }
+  bool at_rest() const noexcept {
+    return idle() && (state() == StrandState::kIdle || state() == StrandState::kLingering);
+  }
 
   // The state.
   StrandState state() const noexcept { return state_.load(std::memory_order_seq_cst); }
@@ -71,8 +73,8 @@ class SimQueue final : public Queue, public Strand {
   void set_waiting_for(Engine engine) noexcept;
   void set_waiting_for_host_function() noexcept;
 
-  TaskContext context;                          // number is set before each task
-  EngineMask held_engines = kNoEngine;          // the owner's; see Engines
+  TaskContext context;                  // number is set before each task
+  EngineMask held_engines = kNoEngine;  // the owner's; see Engines
   EngineMask granted_engines = kNoEngine;
 
  private:

@@ -5,17 +5,17 @@
 namespace npu {
 
 int TileJobs::publish(Job& job) {
+  job.counted.store(true, std::memory_order_relaxed);
+  jobs_.fetch_add(1, std::memory_order_seq_cst);
   for (size_t place = 0; place < places_.size(); ++place) {
     Job* empty = nullptr;
     if (!places_[place].job.compare_exchange_strong(empty, &job, std::memory_order_seq_cst)) continue;
-    jobs_.fetch_add(1, std::memory_order_relaxed);
     return static_cast<int>(place);
   }
   return -1;
 }
 
 void TileJobs::withdraw(int place) {
-  jobs_.fetch_sub(1, std::memory_order_relaxed);
   places_[place].job.store(nullptr, std::memory_order_seq_cst);
   // Pairs with the pin in help(): a helper that pinned before this store is waited for, one that pins later finds null.
   for (Spin spin; places_[place].pins.load(std::memory_order_seq_cst) != 0;) spin.pause_or_yield();
@@ -25,7 +25,11 @@ bool TileJobs::work_on(Job& job) {
   bool worked = false;
   for (;;) {
     const int64_t tile = job.next.fetch_add(1, std::memory_order_relaxed);
-    if (tile >= job.tiles || job.failed.load(std::memory_order_relaxed)) return worked;
+    if (tile >= job.tiles || job.failed.load(std::memory_order_relaxed)) {
+      // Whoever finds no tile left first ends the calls for help; the job's last tiles may run on for long.
+      if (job.counted.exchange(false, std::memory_order_acq_rel)) jobs_.fetch_sub(1, std::memory_order_seq_cst);
+      return worked;
+    }
     worked = true;
     try {
       job.function(job.closure, tile);

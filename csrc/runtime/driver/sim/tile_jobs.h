@@ -25,7 +25,7 @@ class TileJobs {
     if (job.error) std::rethrow_exception(job.error);
   }
 
-  bool any() const noexcept { return jobs_.load(std::memory_order_relaxed) > 0; }
+  bool any() const noexcept { return jobs_.load(std::memory_order_seq_cst) > 0; }  // a job has tiles nobody has taken
   bool help();  // takes tiles of some job until it has none left; false = there was nothing to take
 
  private:
@@ -34,6 +34,7 @@ class TileJobs {
     TileFunction function;
     void* closure;
     std::atomic<int64_t> next{0};
+    std::atomic<bool> counted{false};  // in jobs_
     std::atomic<bool> failed{false};
     std::exception_ptr error{};
   };
@@ -45,7 +46,7 @@ class TileJobs {
 
   int publish(Job& job);  // -1 = every place is taken
   void withdraw(int place);
-  static bool work_on(Job& job);
+  bool work_on(Job& job);
 
   std::array<Place, 8> places_;
   std::atomic<int> jobs_{0};
