@@ -24,7 +24,7 @@ constexpr size_t kSmallSegment = 2 * kMiB;
 constexpr size_t kSharedLargeSegment = 20 * kMiB;  // for blocks below kLargestSharedBlock
 constexpr size_t kLargestSharedBlock = 10 * kMiB;
 
-constexpr int kDrainRounds = 16;
+constexpr int kDrainRounds = 64;
 
 size_t round_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 size_t block_bytes(size_t requested) { return std::max(kBlockUnit, round_up(requested, kBlockUnit)); }
@@ -124,6 +124,7 @@ class CachingAllocator::Impl {
   EventCount alloc_retries_{0}, ooms_{0}, sync_all_streams_{0}, device_allocs_{0}, device_frees_{0};
   std::atomic<double> fraction_{1.0};
   std::atomic<int> seekers_of_room_{0};  // threads that drain the streams to find memory
+  Mutex release_mutex_;                  // segments on their way back to the driver; taken before all others
   Mutex growth_mutex_;                   // "fits the fraction" and "is reserved" are one step
   StatArray<StatValue> segments_ GUARDED_BY(growth_mutex_);
   StatArray<StatValue> reserved_bytes_ GUARDED_BY(growth_mutex_);
@@ -260,6 +261,8 @@ void CachingAllocator::Impl::drain_streams() {
 }
 
 void CachingAllocator::Impl::release_cached() {
+  // Whoever looks for room must not miss segments that another thread is giving back just now: that takes milliseconds.
+  MutexLock lock(release_mutex_);
   for_each_pool([this](BlockPool& pool) { give_back(pool.remove_finished_segments()); });
 }
 
