@@ -16,7 +16,7 @@ bool is_streaming(size_t bytes) { return 2 * bytes > streaming_bytes(); }
 void copy_tile(void* to, const void* from, size_t bytes, bool streaming) {
   if (streaming)
     loops().copy_streaming(to, from, static_cast<int64_t>(bytes));
-  else
+  else if (bytes != 0)  // with nothing to copy the addresses may be null
     std::memcpy(to, from, bytes);
 }
 
