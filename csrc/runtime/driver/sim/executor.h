@@ -29,15 +29,13 @@ struct ExecutorOptions {
 
 class Executor final : public TaskExecutor {
  public:
-  // Turns an address outside the task's own window into an engine address, or throws.
-  using Translate = const void* (*)(const void* driver, const void* address);
-
   Executor(const ExecutorOptions& options, Scheduler& scheduler, const Clock& clock, const Driver& driver);
   ~Executor();  // stops the threads; queued work must have completed or is abandoned
 
   // Queues a task. On a full queue it first helps to execute (HostWait).
   uint64_t submit(SimQueue& queue, const Submission& submission);
-  // Blocks until `queue` completed `number` or the deadline; helps meanwhile.
+  // Blocks until `queue` completed `number` or the deadline; helps meanwhile. While it helps, neither the deadline nor a
+  // signal is looked at.
   bool wait(SimQueue& queue, uint64_t number, int64_t deadline_ns);
   void make_ready(SimQueue& queue);  // not idle, not running -> kReady, and wakes a worker if none is awake
   // Keeps other threads from launching: they stand still, as their stack may not survive the end of the process, for a
@@ -60,7 +58,6 @@ class Executor final : public TaskExecutor {
   void hand_over(SimQueue& queue, const TaskInfo& info);
   void activate(SimQueue& queue, const Submission& submission, uint64_t number);
   bool claim(SimQueue& queue);  // makes an idle or ready queue with tasks this thread's
-  bool park_host(SimQueue& queue, uint64_t number, int64_t deadline_ns);
   void check_may_go_on(const std::string& what) const;  // after close()
 
   void worker_main();
