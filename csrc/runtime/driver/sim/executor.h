@@ -57,7 +57,7 @@ class Executor final : public TaskExecutor {
   void execute(SimQueue& queue, Slot& slot);
   void hand_over(SimQueue& queue, const TaskInfo& info);
   void activate(SimQueue& queue, const Submission& submission, uint64_t number);
-  bool claim(SimQueue& queue);  // makes an idle or ready queue with tasks this thread's
+  bool claim(SimQueue& queue);                          // makes an idle or ready queue with tasks this thread's
   void check_may_go_on(const std::string& what) const;  // after close()
 
   void worker_main();
