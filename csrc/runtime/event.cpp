@@ -7,17 +7,19 @@
 namespace npu {
 namespace {
 std::atomic<uint64_t> g_next_event_id{1};
-constexpr int64_t kPending = -1;
+constexpr int64_t kUnused = -2;   // never handed to the driver
+constexpr int64_t kPending = -1;  // the driver has not called yet
 }  // namespace
 
 // When the recorded work was done. Shared by the event and the driver, which may still have to fill it in after the event
 // was recorded again or destroyed.
 struct Event::Timestamp final : Completion {
-  std::atomic<int64_t> time_ns{kPending};
+  std::atomic<int64_t> time_ns{kUnused};
   std::shared_ptr<Timestamp> self;  // keeps it alive until the driver has called
 
   void on_complete(int64_t now_ns) noexcept override {
-    const std::shared_ptr<Timestamp> alive = std::move(self);
+    const std::shared_ptr<Timestamp> alive =
+        std::move(self);  // before the store, after which an event may use it again
     time_ns.store(now_ns, std::memory_order_release);
   }
 };
@@ -36,8 +38,8 @@ void Event::record(Stream& stream) {
   const uint64_t number = point_.number;
   observe([&](Observer& observer) { observer.on_record(stream.device(), stream.id(), id_, number); });
   if (!timing_) return;
-  // The timestamp of a completed record is free for this one; one that the driver still holds is not.
-  if (timestamp_.use_count() > 1) timestamp_ = std::make_shared<Timestamp>();
+  // One that the driver still holds is not free for this record.
+  if (timestamp_->time_ns.load(std::memory_order_acquire) == kPending) timestamp_ = std::make_shared<Timestamp>();
   timestamp_->time_ns.store(kPending, std::memory_order_relaxed);
   timestamp_->self = timestamp_;
   stream.context().driver().notify(queue, point_.number, *timestamp_);

@@ -101,6 +101,21 @@ TEST(EventTest, ElapsedTimeExplainsWhatIsMissing) {
   EXPECT_THROW(timed.elapsed_ms(unrecorded), Error);
 }
 
+TEST(EventTest, RecordedAgainWhilePendingEachRecordHasItsTime) {
+  TestDevice device;
+  Stream& stream = device.stream();
+  Gate gate(stream);
+  Event start, end;
+  start.record(stream);
+  for (int i = 0; i < 100; ++i) end.record(stream);
+  gate.open();
+  end.synchronize();
+  EXPECT_GE(end.elapsed_ms(start), 0);
+  start.record(stream);
+  start.synchronize();
+  EXPECT_GE(start.elapsed_ms(end), 0);
+}
+
 TEST(EventTest, DestroyedWhilePendingIsHarmless) {
   TestDevice device;
   Stream& stream = device.stream();

@@ -52,7 +52,7 @@ struct MemoryLocation {
 // Receives what goes wrong in tasks of a queue. Called on the executing thread, under no lock.
 class TaskErrorSink {
  public:
-  virtual void on_task_error(const TaskEvent& task, std::exception_ptr error) = 0;
+  virtual void on_task_error(const TaskEvent& task, std::exception_ptr error) noexcept = 0;
 
  protected:
   ~TaskErrorSink() = default;
@@ -76,6 +76,12 @@ class Queue {
   alignas(64) std::atomic<uint64_t> submitted_{0};
   alignas(64) std::atomic<uint64_t> completed_{0};
   std::atomic<bool> skipping_{false};
+};
+
+// A point in time: `number` tasks of the queue are complete.
+struct QueuePoint {
+  Queue* queue = nullptr;
+  uint64_t number = 0;
 };
 
 struct QueueOptions {
@@ -108,8 +114,10 @@ class Completion {
 
  private:
   friend class CompletionList;
+  Completion* previous_ = nullptr;
   Completion* next_ = nullptr;
   uint64_t number_ = 0;
+  bool listed_ = false;
 };
 
 // What to launch. `bytes` arguments at `arguments` are copied; they must be trivially copyable.
@@ -148,7 +156,8 @@ class Driver {
   // Later tasks of `queue` start after `producer` completed `number`. No task if it already has.
   virtual void submit_wait(Queue& queue, Queue& producer, uint64_t number) = 0;
   virtual void submit_wait(Queue& queue, Signal& signal, uint64_t value) = 0;  // until signal.value() >= value
-  // Blocks the host until `queue` completed `number` or the clock reaches `deadline_ns`; false = deadline. Helps meanwhile.
+  // Blocks the host until `queue` completed `number` or the clock reaches `deadline_ns`; false = deadline. Without a
+  // deadline (kForever) the host helps to execute meanwhile, and looks for signals between tasks and tiles.
   virtual bool wait(Queue& queue, uint64_t number, int64_t deadline_ns) = 0;
   // Calls completion.on_complete when `queue` completes `number` (at once if it has), without a slot in the queue.
   virtual void notify(Queue& queue, uint64_t number, Completion& completion) = 0;

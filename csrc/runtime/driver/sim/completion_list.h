@@ -29,13 +29,14 @@ class CompletionList {
 
  private:
   void fire(uint64_t value, const Clock& clock);
-  bool unlink(Completion& completion) REQUIRES(mutex_);
-  void update_smallest() REQUIRES(mutex_);
+  void link(Completion& completion) REQUIRES(mutex_);
+  void unlink(Completion& completion) REQUIRES(mutex_);
 
   const std::atomic<uint64_t>& counter_;
   std::atomic<uint64_t> smallest_{UINT64_MAX};
   Mutex mutex_;
-  Completion* first_ GUARDED_BY(mutex_) = nullptr;
+  Completion* first_ GUARDED_BY(mutex_) = nullptr;  // by number
+  Completion* last_ GUARDED_BY(mutex_) = nullptr;
 };
 
 }  // namespace npu
