@@ -55,7 +55,8 @@ Context::Context(Driver& driver, DeviceIndex device, DeviceIndex ordinal, const 
 }
 
 Context::~Context() {
-  for (Stream* stream : streams()) driver_.wait(stream->queue(), stream->submitted(), Driver::kForever);
+  for (const QueuePoint& point : queued_work()) driver_.wait(*point.queue, point.number, Driver::kForever);
+  for (Stream* stream : streams()) stream->destroy();
 }
 
 Stream& Context::add_stream(StreamId id, int priority) {
@@ -78,7 +79,6 @@ Stream& Context::create_stream(int priority) {
 }
 
 void Context::destroy_stream(Stream& stream) {
-  std::unique_ptr<Stream> last;
   MutexLock lock(mutex_);
   const auto found = streams_.find(stream.id());
   NPU_CHECK(found != streams_.end() && found->second.get() == &stream, kInvalidArgument, "stream ", stream.id(),
@@ -88,7 +88,9 @@ void Context::destroy_stream(Stream& stream) {
   });
   NPU_CHECK(&stream != default_stream_ && !pooled, kInvalidArgument, "stream ", stream.id(), " of npu:", device_,
             " is the default stream or a pool stream, which live as long as the device");
-  last = std::move(found->second);
+  work_of_destroyed_.push_back({&stream.queue(), stream.submitted()});
+  stream.destroy();
+  destroyed_streams_.push_back(std::move(found->second));
   streams_.erase(found);
 }
 
@@ -107,20 +109,38 @@ std::vector<Stream*> Context::streams() {
   return all;
 }
 
+std::vector<QueuePoint> Context::queued_work() {
+  MutexLock lock(mutex_);
+  std::erase_if(work_of_destroyed_, [](const QueuePoint& point) { return point.queue->completed() >= point.number; });
+  std::vector<QueuePoint> points = work_of_destroyed_;
+  points.reserve(points.size() + streams_.size());
+  for (const auto& [id, stream] : streams_) points.push_back({&stream->queue(), stream->submitted()});
+  return points;
+}
+
 void Context::synchronize() {
-  for (Stream* stream : streams()) driver_.wait(stream->queue(), stream->submitted(), Driver::kForever);
+  for (const QueuePoint& point : queued_work()) driver_.wait(*point.queue, point.number, Driver::kForever);
   throw_pending_error();
 }
 
 bool Context::synchronize_for(int64_t timeout_ns) {
   const int64_t deadline_ns = Clock::host().now_ns() + timeout_ns;
-  for (Stream* stream : streams())
-    if (!driver_.wait(stream->queue(), stream->submitted(), deadline_ns)) return false;
+  for (const QueuePoint& point : queued_work())
+    if (!driver_.wait(*point.queue, point.number, deadline_ns)) return false;
   throw_pending_error();
   return true;
 }
 
-void Context::on_task_error(const TaskEvent& task, std::exception_ptr error) {
+void Context::on_task_error(const TaskEvent& task, std::exception_ptr error) noexcept {
+  try {
+    record_error(task, std::move(error));
+  } catch (const std::exception& failure) {
+    log(LogLevel::kError,
+        detail::concat(task.info->name, " failed on npu:", device_, " and the error is lost: ", failure.what()));
+  }
+}
+
+void Context::record_error(const TaskEvent& task, std::exception_ptr error) {
   OperandText operands;
   if (task.info->visit != nullptr) task.info->visit(const_cast<void*>(task.arguments), operands);
   TaskError record{device_,

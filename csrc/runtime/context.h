@@ -62,6 +62,8 @@ class NPU_API Context final : private TaskErrorSink {
   void destroy_stream(Stream& stream);  // at once; queued work completes
   Stream* find_stream(StreamId id);     // null when it does not exist (any more)
   std::vector<Stream*> streams();
+  // Where the work that is queued now ends, one point for each stream. Destroyed streams count until their work is done.
+  std::vector<QueuePoint> queued_work();
 
   void synchronize();  // every stream; throws the first pending error
   bool synchronize_for(int64_t timeout_ns);
@@ -82,7 +84,8 @@ class NPU_API Context final : private TaskErrorSink {
   }
 
  private:
-  void on_task_error(const TaskEvent& task, std::exception_ptr error) override;
+  void on_task_error(const TaskEvent& task, std::exception_ptr error) noexcept override;
+  void record_error(const TaskEvent& task, std::exception_ptr error);
   [[noreturn]] void throw_lost() const;
   Stream& add_stream(StreamId id, int priority) REQUIRES(mutex_);
 
@@ -93,6 +96,8 @@ class NPU_API Context final : private TaskErrorSink {
   mutable Mutex mutex_;
   StreamId next_stream_id_ GUARDED_BY(mutex_) = 1;
   std::unordered_map<StreamId, std::unique_ptr<Stream>> streams_ GUARDED_BY(mutex_);
+  std::vector<std::unique_ptr<Stream>> destroyed_streams_ GUARDED_BY(mutex_);  // threads may still hold them
+  std::vector<QueuePoint> work_of_destroyed_ GUARDED_BY(mutex_);
   std::array<std::vector<Stream*>, kLeastPriority - kGreatestPriority + 1> pools_ GUARDED_BY(mutex_);
   std::array<unsigned, kLeastPriority - kGreatestPriority + 1> next_in_pool_ GUARDED_BY(mutex_) = {};
   std::deque<TaskError> errors_ GUARDED_BY(mutex_);

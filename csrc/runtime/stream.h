@@ -1,13 +1,14 @@
 // In-order work queue on one device, as programs see it: a Queue of the driver plus an identity.
 //
 // Threads: any method from any thread. One caller's tasks run in call order; between callers use an Event.
-// Lifetime: owned by its Context; destroying it returns at once and queued work completes. Ids are never reused.
+// Lifetime: owned by its Context until the context ends. Context::destroy_stream returns at once and queued work completes;
+// the object stays, and whatever uses it from then on throws kInvalidArgument. Ids are never reused.
 // Errors: a task error is kept by the context, later tasks go on (FailureMode::kContinue) or are skipped (kStop), and the
 // next synchronising call on any stream of the device throws it once. With launch blocking on, launch() waits and rethrows
 // the task's own exception.
 #pragma once
 
-#include <cstring>
+#include <atomic>
 #include <type_traits>
 
 #include "runtime/driver/driver.h"
@@ -23,7 +24,6 @@ enum class FailureMode : uint8_t { kContinue, kStop };
 class NPU_API Stream {
  public:
   Stream(Context& context, StreamId id, int priority);  // use Context::create_stream
-  ~Stream();
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
@@ -31,9 +31,13 @@ class NPU_API Stream {
   DeviceIndex device() const noexcept;
   StreamId id() const noexcept { return id_; }
   int priority() const noexcept { return priority_; }
-  Queue& queue() const noexcept { return queue_; }
-  uint64_t submitted() const noexcept { return queue_.submitted(); }
-  uint64_t completed() const noexcept { return queue_.completed(); }
+  Queue& queue() const {
+    if (queue_.load(std::memory_order_relaxed) == nullptr) [[unlikely]]
+      throw_destroyed();
+    return *queue_.load(std::memory_order_relaxed);
+  }
+  uint64_t submitted() const { return queue().submitted(); }
+  uint64_t completed() const { return queue().completed(); }
 
   // Queues one task and returns; no heap, no lock, no system call while a worker is awake and the queue has room.
   // `cost_ns` is a rough estimate of the task's run time on one core (see Submission).
@@ -52,20 +56,24 @@ class NPU_API Stream {
   void wait_value(Signal& signal, uint64_t value);   // until signal.value() >= value; parks the stream, not a worker
   void write_value(Signal& signal, uint64_t value);  // in stream order
 
-  bool query() const noexcept { return queue_.idle(); }
+  bool query() const { return queue().idle(); }
   void synchronize();                        // blocks; throws the device's first pending error
   bool synchronize_for(int64_t timeout_ns);  // false = not done in time
 
-  void set_failure_mode(FailureMode mode) noexcept { failure_mode_ = mode; }
-  FailureMode failure_mode() const noexcept { return failure_mode_; }
-  void resume() noexcept { queue_.set_skipping(false); }  // after kStop skipped tasks
+  void set_failure_mode(FailureMode mode) noexcept { failure_mode_.store(mode, std::memory_order_relaxed); }
+  FailureMode failure_mode() const noexcept { return failure_mode_.load(std::memory_order_relaxed); }
+  void resume() { queue().set_skipping(false); }  // after kStop skipped tasks
 
  private:
+  friend class Context;
+  void destroy();  // gives the queue back; once
+  [[noreturn]] void throw_destroyed() const;
+
   Context& context_;
   const StreamId id_;
   const int priority_;
-  Queue& queue_;
-  FailureMode failure_mode_ = FailureMode::kContinue;
+  std::atomic<Queue*> queue_;  // null once destroyed
+  std::atomic<FailureMode> failure_mode_{FailureMode::kContinue};
 };
 
 }  // namespace npu

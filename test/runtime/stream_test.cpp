@@ -189,6 +189,24 @@ TEST(StreamTest, DestroyReturnsAtOnceAndQueuedWorkCompletes) {
   EXPECT_NE(device.stream().id(), id);
 }
 
+TEST(StreamTest, ADestroyedStreamIsWaitedForAndRefusesWork) {
+  TestDevice device;
+  DeviceInt value(device.context, 0);
+  Stream& stream = device.stream();
+  auto gate = std::make_unique<Gate>(stream);
+  stream.launch(kStore, StoreArguments{value.address(), 9});
+  device.context.destroy_stream(stream);
+  EXPECT_FALSE(device.context.synchronize_for(0));
+  gate->open();
+  device.context.synchronize();
+  EXPECT_EQ(value.read(), 9);
+  EXPECT_EQ(device.context.queued_work().size(), device.context.streams().size());
+  EXPECT_THROW(stream.launch(kStore, StoreArguments{value.address(), 1}), Error);
+  EXPECT_THROW(stream.synchronize(), Error);
+  EXPECT_THROW(Event().record(stream), Error);
+  EXPECT_THROW(device.context.destroy_stream(stream), Error);
+}
+
 TEST(StreamTest, WriteValueOpensAnotherStreamsWait) {
   TestDevice device;
   Stream& producer = device.stream();

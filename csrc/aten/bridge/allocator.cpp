@@ -80,8 +80,8 @@ void DeviceAllocator::emptyCache(c10::MempoolId_t) {
       if (!npu::has_primary_context(device)) continue;
       Context& context = primary_context(device);
       // Only segments whose tasks have completed can go. Task errors stay pending: this is not a synchronising call.
-      for (npu::Stream* stream : context.streams())
-        context.driver().wait(stream->queue(), stream->submitted(), Driver::kForever);
+      for (const QueuePoint& point : context.queued_work())
+        context.driver().wait(*point.queue, point.number, Driver::kForever);
       context.allocator().release_cached();
     }
   });

@@ -31,10 +31,6 @@ struct alignas(64) CachedBlock : Block {
     kPending,  // waits for recorded uses
     kFree,     // in a free list
   };
-  struct Use {
-    Queue* queue;
-    uint64_t number;  // of the last task that may touch the block; known when it is freed
-  };
 
   std::atomic<State> state{State::kSpare};
   StatType kind = StatType::kSmallPool;
@@ -43,9 +39,9 @@ struct alignas(64) CachedBlock : Block {
   CachedBlock* next = nullptr;
   CachedBlock* before = nullptr;  // in whatever list the state says
   CachedBlock* after = nullptr;
-  uint64_t freed_at = 0;  // tasks of the pool's queue up to this number may touch the memory
-  StreamId stream = 0;    // it was allocated for, for observers
-  std::vector<Use> uses;  // by other queues
+  uint64_t freed_at = 0;         // tasks of the pool's queue up to this number may touch the memory
+  StreamId stream = 0;           // it was allocated for, for observers
+  std::vector<QueuePoint> uses;  // by other queues; the numbers are known when it is freed
 
   bool is_split() const noexcept { return previous != nullptr || next != nullptr; }
 };

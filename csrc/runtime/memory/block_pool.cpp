@@ -17,7 +17,7 @@ bool should_split(const CachedBlock& block, size_t bytes) {
 
 bool uses_completed(const CachedBlock& block) {
   return std::all_of(block.uses.begin(), block.uses.end(),
-                     [](const CachedBlock::Use& use) { return use.queue->completed() >= use.number; });
+                     [](const QueuePoint& use) { return use.queue->completed() >= use.number; });
 }
 
 }  // namespace
@@ -51,7 +51,7 @@ BlockPool::Taken BlockPool::take_from(const Segment& segment, const Request& req
 
 void BlockPool::push(CachedBlock& block) noexcept {
   block.freed_at = queue_.submitted();
-  for (CachedBlock::Use& use : block.uses) use.number = use.queue->submitted();
+  for (QueuePoint& use : block.uses) use.number = use.queue->submitted();
   block.state.store(State::kFreed, std::memory_order_relaxed);
   block.after = freed_.load(std::memory_order_relaxed);
   // Pairs with the acquire exchange in drain(), which sees the block as it is now.
@@ -62,7 +62,7 @@ void BlockPool::push(CachedBlock& block) noexcept {
 void BlockPool::record_use(CachedBlock& block, Queue& user) {
   if (&user == &queue_) return;
   MutexLock lock(mutex_);
-  const auto is_user = [&user](const CachedBlock::Use& use) { return use.queue == &user; };
+  const auto is_user = [&user](const QueuePoint& use) { return use.queue == &user; };
   if (std::none_of(block.uses.begin(), block.uses.end(), is_user)) block.uses.push_back({&user, 0});
 }
 
@@ -107,10 +107,10 @@ void BlockPool::allow(const Amounts& extra) {
   counters_.set_allowance(allowance);
 }
 
-std::vector<CachedBlock::Use> BlockPool::pending() {
+std::vector<QueuePoint> BlockPool::pending() {
   MutexLock lock(mutex_);
   drain();
-  std::vector<CachedBlock::Use> uses;
+  std::vector<QueuePoint> uses;
   for (const CachedBlock* block : pending_) uses.insert(uses.end(), block->uses.begin(), block->uses.end());
   return uses;
 }

@@ -70,7 +70,7 @@ class BlockPool {
   // Allows what count() found last, and `extra` more.
   void allow(const Amounts& extra);
 
-  std::vector<CachedBlock::Use> pending();  // uses that blocks wait for
+  std::vector<QueuePoint> pending();  // uses that blocks wait for
   size_t largest_free_bytes();
   std::vector<Segment> segments();
   CachedBlock* find(const void* address);  // the live block around an address; null = none

@@ -248,16 +248,14 @@ BlockPool::Taken CachingAllocator::Impl::make_room(BlockPool& pool, const Reques
 
 void CachingAllocator::Impl::drain_streams() {
   sync_all_streams_.fetch_add(1, std::memory_order_relaxed);
-  std::vector<CachedBlock::Use> points;
-  if (context_ != nullptr)
-    for (Stream* stream : context_->streams()) points.push_back({&stream->queue(), stream->submitted()});
-  // Queues of destroyed streams may still be at work.
+  std::vector<QueuePoint> points;
+  if (context_ != nullptr) points = context_->queued_work();
   for_each_pool([&](BlockPool& pool) {
     points.push_back({&pool.queue(), pool.queue().submitted()});
-    const std::vector<CachedBlock::Use> pending = pool.pending();
+    const std::vector<QueuePoint> pending = pool.pending();
     points.insert(points.end(), pending.begin(), pending.end());
   });
-  for (const CachedBlock::Use& point : points) driver_.wait(*point.queue, point.number, Driver::kForever);
+  for (const QueuePoint& point : points) driver_.wait(*point.queue, point.number, Driver::kForever);
 }
 
 void CachingAllocator::Impl::release_cached() {
