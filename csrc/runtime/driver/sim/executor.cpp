@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <semaphore>
+#include <system_error>
 #include <utility>
 
 #include "runtime/blocking.h"
@@ -52,6 +53,16 @@ void pause_a_little() {
   for (int i = 0; i < kPausesBetweenLooks; ++i) cpu_pause();
 }
 
+template <class Main>
+std::thread start_thread(Main main) {
+  try {
+    return std::thread(main);
+  } catch (const std::system_error& error) {
+    NPU_THROW(kLimit, "the machine gives this process no further thread (", error.what(),
+              "); see ulimit -u and the container's limit of processes");
+  }
+}
+
 bool is_host_function(const TaskInfo& info) { return (info.engines & kCpuEngine) != 0; }
 
 class HostCompletion final : public Completion {
@@ -68,7 +79,7 @@ class HostCompletion final : public Completion {
 Executor::Executor(const ExecutorOptions& options, Scheduler& scheduler, const Clock& clock, const Driver& driver)
     : scheduler_(scheduler), clock_(clock), driver_(driver), options_(options) {
   MutexLock lock(mutex_);
-  for (int i = 0; i < options.workers; ++i) workers_.emplace_back([this] { worker_main(); });
+  for (int i = 0; i < options.workers; ++i) workers_.push_back(start_thread([this] { worker_main(); }));
 }
 
 Executor::~Executor() { stop(); }
@@ -108,6 +119,8 @@ void Executor::stop() {
 uint64_t Executor::submit(SimQueue& queue, const Submission& submission) {
   if (closed_.load(std::memory_order_acquire)) [[unlikely]]
     check_may_go_on(detail::concat("cannot launch ", submission.info.name));
+  if (is_host_function(submission.info)) [[unlikely]]
+    start_host_function_thread(queue.device());
   uint64_t number = 0;
   Slot* slot = queue.ring().begin(submission, number);
   while (slot == nullptr) {
@@ -149,11 +162,14 @@ void Executor::make_ready(SimQueue& queue) {
 }
 
 void Executor::wake_worker() {
-  if (spinning_.load(std::memory_order_seq_cst) == 0 && sleeping_.load(std::memory_order_seq_cst) > 0)
-    work_.notify_one();
+  if (spinning_.load(std::memory_order_seq_cst) > 0 || sleeping_.load(std::memory_order_seq_cst) == 0) return;
+  {
+    MutexLock lock(mutex_);
+  }  // whoever looked for work before there was any sleeps by now, and hears the call
+  work_.notify_one();
 }
 
-void Executor::run(SimQueue& queue, Role role, uint64_t until) {
+void Executor::run(SimQueue& queue, Role role, uint64_t until, int64_t until_ns) {
   for (unsigned tasks = 0;; ++tasks) {
     Slot* slot = queue.ring().front();
     if (slot == nullptr) {
@@ -174,7 +190,9 @@ void Executor::run(SimQueue& queue, Role role, uint64_t until) {
                                                            : !is_host_function(info);
     if (!allowed) return hand_over(queue, info);
     if (!queue.engines().acquire(queue, info.engines)) return;
-    execute(queue, *slot);
+    if (execute(queue, *slot) < until_ns) continue;
+    queue.engines().release(queue);
+    return make_ready(queue);
   }
 }
 
@@ -202,21 +220,18 @@ void Executor::hand_over(SimQueue& queue, const TaskInfo& info) {
   queue.engines().release(queue);
   if (!is_host_function(info)) return make_ready(queue);
   queue.set_waiting_for_host_function();
-  const auto device = static_cast<size_t>(queue.device());
   {
     MutexLock lock(mutex_);
     queue.set_state(StrandState::kParked);
-    host_functions_[device].push_back(&queue);
-    std::thread& thread = host_function_threads_[device];
-    if (!thread.joinable())
-      thread = std::thread([this, device] { host_function_main(static_cast<DeviceIndex>(device)); });
+    host_functions_[static_cast<size_t>(queue.device())].push_back(&queue);
   }
   host_function_work_.notify_all();
 }
 
-void Executor::execute(SimQueue& queue, Slot& slot) {
+int64_t Executor::execute(SimQueue& queue, Slot& slot) {
   const TaskInfo& info = *slot.info;
   const bool is_control = info.engines == kNoEngine;  // others may wait for what it writes
+  int64_t end = 0;
   if (!queue.skipping() || is_control) {
     TaskContext& context = queue.context;
     context.number = queue.ring().next_number();
@@ -231,12 +246,13 @@ void Executor::execute(SimQueue& queue, Slot& slot) {
     } catch (...) {  // whatever a task throws belongs to its stream
       error = std::current_exception();
     }
-    const int64_t start = std::exchange(event.time_ns, clock_.now_ns());
-    queue.engines().add_busy(info.engines, event.time_ns - start);
+    end = clock_.now_ns();
+    queue.engines().add_busy(info.engines, end - std::exchange(event.time_ns, end));
     if (error && queue.errors() != nullptr) queue.errors()->on_task_error(event, error);
     observe([&](Observer& observer) { observer.on_end(event, error != nullptr); });
   }
   queue.complete(slot, clock_);
+  return end;
 }
 
 bool Executor::claim(SimQueue& queue) {
@@ -257,36 +273,46 @@ bool Executor::wait(SimQueue& queue, uint64_t number, int64_t deadline_ns) {
   NPU_CHECK(t_task == nullptr, kInvalidState, "a task (", t_task->name,
             ") must not wait for a stream: it would hold the ", "worker that the stream needs");
   HostWait host_wait;
-  if (claim(queue)) run(queue, Role::kHost, number);
-  const int64_t spin_until = clock_.now_ns() + kHostSpinNs;
-  do {
-    if (queue.completed() >= number) return true;
-    if (!tile_jobs_.help()) pause_a_little();
-  } while (clock_.now_ns() < spin_until);
-
-  HostCompletion completion;
-  if (!queue.completions().add(completion, number)) return true;
-  const int64_t start = clock_.now_ns();
   const auto hang_report_ns = static_cast<int64_t>(options_.hang_report_s * 1e9);
   bool reported = hang_report_ns == 0;
-  bool done = false;
-  try {
-    for (int64_t now = start; !done && now < deadline_ns; now = clock_.now_ns()) {
-      done = completion.wait_for(std::min(kPollNs, deadline_ns - now));
-      if (!done) host_wait.poll();
-      if (!done && stopping_.load(std::memory_order_relaxed)) check_may_go_on("cannot wait for a stream");
-      if (!done && !reported && now - start > hang_report_ns) {
-        reported = true;
-        log(LogLevel::kWarning,
-            detail::concat("a host thread has waited ", (now - start) / 1'000'000'000,
-                           " s for npu:", queue.context.device, " stream ", queue.stream(), " task ", number,
-                           ". What is not finished:\n", driver_.describe_waits()));
-      }
+  uint64_t completed = queue.completed();
+  const int64_t start = clock_.now_ns();
+  int64_t progress = start;  // when the queue was last seen to complete something
+  for (int64_t now = start; now < deadline_ns; now = clock_.now_ns()) {
+    const int64_t until_ns = std::min(now + kPollNs, deadline_ns);
+    if (deadline_ns == Driver::kForever) help(queue, number, until_ns);
+    if (sleep_until_completed(queue, number, until_ns)) return true;
+    host_wait.poll();
+    if (stopping_.load(std::memory_order_relaxed)) check_may_go_on("cannot wait for a stream");
+    if (std::exchange(completed, queue.completed()) != completed) progress = now;
+    if (!reported && now - progress > hang_report_ns) {
+      reported = true;
+      log(LogLevel::kWarning, detail::concat("a host thread has waited ", static_cast<double>(now - start) / 1e9,
+                                             " s for npu:", queue.context.device, " stream ", queue.stream(), " task ",
+                                             number, ". What is not finished:\n", driver_.describe_waits()));
     }
-  } catch (...) {  // an interrupted wait leaves nothing behind
-    queue.completions().remove(completion);
-    throw;
   }
+  return queue.completed() >= number;
+}
+
+// Returns at the latest when there has been nothing to do for a while.
+void Executor::help(SimQueue& queue, uint64_t number, int64_t until_ns) {
+  if (claim(queue)) run(queue, Role::kHost, number, until_ns);
+  int64_t now = clock_.now_ns();
+  for (int64_t spin_until = now + kHostSpinNs; queue.completed() < number; now = clock_.now_ns()) {
+    if (now >= std::min(spin_until, until_ns)) return;
+    if (tile_jobs_.help(1))
+      spin_until = clock_.now_ns() + kHostSpinNs;
+    else
+      pause_a_little();
+  }
+}
+
+bool Executor::sleep_until_completed(SimQueue& queue, uint64_t number, int64_t until_ns) {
+  HostCompletion completion;
+  if (!queue.completions().add(completion, number)) return true;
+  const int64_t now = clock_.now_ns();
+  if (now < until_ns) completion.wait_for(until_ns - now);
   queue.completions().remove(completion);
   return queue.completed() >= number;
 }
@@ -297,10 +323,12 @@ void Executor::worker_main() {
     SimQueue* queue = pop_ready();
     if (queue == nullptr) queue = linger(last);
     if (queue == nullptr) queue = sleep();
-    if (queue != nullptr)
+    if (queue != nullptr) {
       run(*queue, Role::kWorker, UINT64_MAX);
-    else
-      tile_jobs_.help();
+    } else if (tile_jobs_.any()) {
+      wake_worker();  // each helper calls the next one as long as there are tiles
+      tile_jobs_.help(INT64_MAX);
+    }
     last = queue;
   }
 }
@@ -371,6 +399,14 @@ SimQueue* Executor::sleep() {
     work_.wait(mutex_);
   sleeping_.fetch_sub(1, std::memory_order_seq_cst);
   return stopping_.load(std::memory_order_relaxed) ? nullptr : take_ready();
+}
+
+// At submission, where a machine that refuses another thread is the caller's error.
+void Executor::start_host_function_thread(DeviceIndex device) {
+  MutexLock lock(mutex_);
+  std::thread& thread = host_function_threads_[static_cast<size_t>(device)];
+  if (!thread.joinable() && !stopping_.load(std::memory_order_relaxed))
+    thread = start_thread([this, device] { host_function_main(device); });
 }
 
 void Executor::host_function_main(DeviceIndex device) {

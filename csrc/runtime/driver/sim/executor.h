@@ -34,8 +34,8 @@ class Executor final : public TaskExecutor {
 
   // Queues a task. On a full queue it first helps to execute (HostWait).
   uint64_t submit(SimQueue& queue, const Submission& submission);
-  // Blocks until `queue` completed `number` or the deadline; helps meanwhile. While it helps, neither the deadline nor a
-  // signal is looked at.
+  // Blocks until `queue` completed `number` or the deadline. Helps meanwhile unless there is a deadline: a task cannot be
+  // left half-way. Looks for signals between tasks and tiles, every 50 ms.
   bool wait(SimQueue& queue, uint64_t number, int64_t deadline_ns);
   void make_ready(SimQueue& queue);  // not idle, not running -> kReady, and wakes a worker if none is awake
   // Keeps other threads from launching: they stand still, as their stack may not survive the end of the process, for a
@@ -50,15 +50,17 @@ class Executor final : public TaskExecutor {
   enum class Role : uint8_t { kWorker, kHost, kHostFunctionThread };
 
   // Executes tasks of a queue whose state this thread has set to kRunning, until the queue is not this thread's any more:
-  // it is empty, parked, handed over, or has completed `until`.
-  void run(SimQueue& queue, Role role, uint64_t until);
-  bool retire(SimQueue& queue);                 // false: a task came meanwhile, and the queue is still ours
-  bool pass_wait(SimQueue& queue, Slot& slot);  // false: parked
-  void execute(SimQueue& queue, Slot& slot);
+  // it is empty, parked, handed over, has completed `until`, or the clock has reached `until_ns`.
+  void run(SimQueue& queue, Role role, uint64_t until, int64_t until_ns = INT64_MAX);
+  bool retire(SimQueue& queue);                  // false: a task came meanwhile, and the queue is still ours
+  bool pass_wait(SimQueue& queue, Slot& slot);   // false: parked
+  int64_t execute(SimQueue& queue, Slot& slot);  // when it ended; 0 = it was skipped
   void hand_over(SimQueue& queue, const TaskInfo& info);
   void activate(SimQueue& queue, const Submission& submission, uint64_t number);
   bool claim(SimQueue& queue);                          // makes an idle or ready queue with tasks this thread's
   void check_may_go_on(const std::string& what) const;  // after close()
+  void help(SimQueue& queue, uint64_t number, int64_t until_ns);
+  bool sleep_until_completed(SimQueue& queue, uint64_t number, int64_t until_ns);
 
   void worker_main();
   SimQueue* pop_ready();
@@ -66,6 +68,7 @@ class Executor final : public TaskExecutor {
   SimQueue* sleep();
   SimQueue* take_ready() REQUIRES(mutex_);
   void wake_worker();
+  void start_host_function_thread(DeviceIndex device);
   void host_function_main(DeviceIndex device);
 
   Scheduler& scheduler_;

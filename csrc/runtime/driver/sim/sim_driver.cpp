@@ -145,7 +145,12 @@ void SimDriver::submit_wait(Queue& queue, Signal& signal, uint64_t value) {
   if (signal.value() >= value) return;
   const SignalWait wait{&sim(signal), value};
   wait.signal->pending_waits.fetch_add(1, std::memory_order_relaxed);
-  executor_.submit(sim(queue), {kSignalWait, &wait, sizeof(wait)});
+  try {
+    executor_.submit(sim(queue), {kSignalWait, &wait, sizeof(wait)});
+  } catch (...) {
+    wait.signal->pending_waits.fetch_sub(1, std::memory_order_relaxed);
+    throw;
+  }
 }
 
 bool SimDriver::wait(Queue& queue, uint64_t number, int64_t deadline_ns) {
@@ -190,7 +195,8 @@ std::vector<SimQueue*> SimDriver::all_queues() const {
 
 std::string SimDriver::describe_waits() const {
   std::string text;
-  for (const SimQueue* queue : all_queues()) {
+  MutexLock lock(mutex_);  // no queue changes hands meanwhile
+  for (const std::unique_ptr<SimQueue>& queue : queues_) {
     const std::string line = queue->describe();
     if (!line.empty()) text += (text.empty() ? "  " : "\n  ") + line;
   }
@@ -206,7 +212,7 @@ bool SimDriver::shutdown(int64_t deadline_ns) {
     for (SimQueue* queue : all_queues()) {
       if (queue->idle()) continue;
       waited = true;
-      drained = executor_.wait(*queue, queue->submitted(), deadline_ns) && clock_.now_ns() < deadline_ns;
+      drained = executor_.wait(*queue, queue->submitted(), deadline_ns);
       if (!drained) break;
     }
   }

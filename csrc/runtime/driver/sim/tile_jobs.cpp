@@ -12,7 +12,13 @@ int TileJobs::publish(Job& job) {
     if (!places_[place].job.compare_exchange_strong(empty, &job, std::memory_order_seq_cst)) continue;
     return static_cast<int>(place);
   }
+  uncount(job);
   return -1;
+}
+
+// Whoever finds no tile left first ends the calls for help; the job's last tiles may run on for long.
+void TileJobs::uncount(Job& job) {
+  if (job.counted.exchange(false, std::memory_order_acq_rel)) jobs_.fetch_sub(1, std::memory_order_seq_cst);
 }
 
 void TileJobs::withdraw(int place) {
@@ -21,30 +27,29 @@ void TileJobs::withdraw(int place) {
   for (Spin spin; places_[place].pins.load(std::memory_order_seq_cst) != 0;) spin.pause_or_yield();
 }
 
-bool TileJobs::work_on(Job& job) {
-  bool worked = false;
-  for (;;) {
+bool TileJobs::work_on(Job& job, int64_t limit) {
+  int64_t taken = 0;
+  for (; taken < limit; ++taken) {
     const int64_t tile = job.next.fetch_add(1, std::memory_order_relaxed);
     if (tile >= job.tiles || job.failed.load(std::memory_order_relaxed)) {
-      // Whoever finds no tile left first ends the calls for help; the job's last tiles may run on for long.
-      if (job.counted.exchange(false, std::memory_order_acq_rel)) jobs_.fetch_sub(1, std::memory_order_seq_cst);
-      return worked;
+      uncount(job);
+      break;
     }
-    worked = true;
     try {
       job.function(job.closure, tile);
     } catch (...) {  // rethrown by the owner, whoever of the threads failed first
       if (!job.failed.exchange(true, std::memory_order_acq_rel)) job.error = std::current_exception();
     }
   }
+  return taken > 0;
 }
 
-bool TileJobs::help() {
+bool TileJobs::help(int64_t limit) {
   for (Place& place : places_) {
     if (place.job.load(std::memory_order_relaxed) == nullptr) continue;
     place.pins.fetch_add(1, std::memory_order_seq_cst);
     Job* job = place.job.load(std::memory_order_seq_cst);
-    const bool worked = job != nullptr && work_on(*job);
+    const bool worked = job != nullptr && work_on(*job, limit);
     place.pins.fetch_sub(1, std::memory_order_seq_cst);
     if (worked) return true;
   }

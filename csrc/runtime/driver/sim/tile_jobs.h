@@ -20,13 +20,13 @@ class TileJobs {
     Job job{tiles, function, closure};
     const int place = publish(job);
     if (place >= 0) published();
-    work_on(job);
+    work_on(job, INT64_MAX);
     if (place >= 0) withdraw(place);
     if (job.error) std::rethrow_exception(job.error);
   }
 
   bool any() const noexcept { return jobs_.load(std::memory_order_seq_cst) > 0; }  // a job has tiles nobody has taken
-  bool help();  // takes tiles of some job until it has none left; false = there was nothing to take
+  bool help(int64_t limit);  // takes at most `limit` tiles of one job; false = there was nothing to take
 
  private:
   struct Job {
@@ -44,9 +44,10 @@ class TileJobs {
     std::atomic<int> pins{0};
   };
 
-  int publish(Job& job);  // -1 = every place is taken
+  int publish(Job& job);  // -1 = every place is taken; the owner is alone then
   void withdraw(int place);
-  bool work_on(Job& job);
+  void uncount(Job& job);
+  bool work_on(Job& job, int64_t limit);
 
   std::array<Place, 8> places_;
   std::atomic<int> jobs_{0};
