@@ -8,6 +8,8 @@
 #include <set>
 #include <vector>
 
+#include "kernels/random_types.h"
+
 namespace npu::kernels {
 namespace {
 
@@ -40,6 +42,32 @@ void expect_moments(const std::vector<T>& values, double mean, double deviation)
   const double five_sigma = 5 * deviation / std::sqrt(n);
   EXPECT_NEAR(sum / n, mean, five_sigma);
   EXPECT_NEAR(std::sqrt(squares / n), deviation, 0.03 * deviation);
+}
+
+TEST(HalfTest, EveryFloat16SurvivesTheWayThroughFloat) {
+  EXPECT_EQ(to_float(Float16{0x3c00}), 1.0f);
+  EXPECT_EQ(to_float(Float16{0x7bff}), 65504.0f);
+  EXPECT_EQ(to_float(Float16{0x8001}), -0x1p-24f);
+  EXPECT_TRUE(std::isinf(to_float(Float16{0xfc00})));
+  for (uint32_t bits = 0; bits < 0x10000; ++bits) {
+    const float value = to_float(Float16{static_cast<uint16_t>(bits)});
+    if (std::isnan(value))
+      EXPECT_TRUE(std::isnan(to_float(to_float16(value))));
+    else
+      EXPECT_EQ(to_float16(value).bits, bits);
+  }
+}
+
+TEST(HalfTest, FloatsBetweenTwoFloat16RoundToTheNearerOne) {
+  for (uint16_t bits = 0; bits < 0x7bff; ++bits) {
+    const auto next = static_cast<uint16_t>(bits + 1);
+    const float low = to_float(Float16{bits}), high = to_float(Float16{next}), middle = low + (high - low) / 2;
+    EXPECT_EQ(to_float16(middle).bits, bits % 2 == 0 ? bits : next) << "a tie goes to the even one";
+    EXPECT_EQ(to_float16(std::nextafter(middle, low)).bits, bits);
+    EXPECT_EQ(to_float16(-std::nextafter(middle, high)).bits, next | 0x8000);
+  }
+  EXPECT_EQ(to_float16(65519.9f).bits, 0x7bff);
+  EXPECT_EQ(to_float16(65520.0f).bits, 0x7c00);
 }
 
 // Known answers of the published generator, from its authors' test suite (kat_vectors of Random123).
