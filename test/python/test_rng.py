@@ -86,3 +86,23 @@ def test_fork_rng_covers_npu():
 def test_seeding_initialises_nothing(run_child):
     result = run_child("torch.manual_seed(1); torch.npu.get_rng_state(); print(torch.npu.is_initialized())")
     assert result.stdout.strip() == "False", result.stderr
+
+
+def test_generators_can_share_one_state():
+    generator = torch.Generator("npu").manual_seed(3)
+    same = generator.graphsafe_get_state()
+    other = torch.Generator("npu").manual_seed(99)
+    other.graphsafe_set_state(same)
+    first = draw(generator=generator)
+    assert other.get_offset() == generator.get_offset() > 0
+    assert draw(generator=other) != first
+    generator.manual_seed(3)
+    assert draw(generator=same) == first
+
+
+def test_clones_have_a_state_of_their_own():
+    generator = torch.Generator("npu").manual_seed(3)
+    clone = generator.clone_state()
+    first = draw(generator=generator)
+    assert clone.get_offset() == 0
+    assert draw(generator=clone) == first

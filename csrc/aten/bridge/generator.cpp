@@ -27,20 +27,24 @@ std::deque<at::Generator> make_default_generators() {
 }  // namespace
 
 GeneratorImpl::GeneratorImpl(c10::DeviceIndex device)
-    : c10::GeneratorImpl(device_of(device), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1)),
-      state_{c10::default_rng_seed_val, 0} {}
-
-kernels::RandomState GeneratorImpl::reserve() {
-  const kernels::RandomState place = state_;
-  state_.offset += kernels::kRandomStep;
-  return place;
+    : c10::GeneratorImpl(device_of(device), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1)) {
+  set_current_seed(c10::default_rng_seed_val);
 }
 
-void GeneratorImpl::set_current_seed(uint64_t seed) { state_ = {seed, 0}; }
+kernels::RandomState GeneratorImpl::reserve() {
+  return {state_->seed, state_->offset.fetch_add(kernels::kRandomStep, std::memory_order_relaxed)};
+}
+
+void GeneratorImpl::move_to(const kernels::RandomState& place) {
+  state_->seed = place.seed;
+  state_->offset = place.offset;
+}
+
+void GeneratorImpl::set_current_seed(uint64_t seed) { move_to({seed, 0}); }
 
 uint64_t GeneratorImpl::seed() {
   set_current_seed(c10::detail::getNonDeterministicRandom(/*is_cuda=*/true));
-  return state_.seed;
+  return current_seed();
 }
 
 void GeneratorImpl::set_state(const c10::TensorImpl& state) {
@@ -50,12 +54,15 @@ void GeneratorImpl::set_state(const c10::TensorImpl& state) {
               "the state of an npu generator is a contiguous CPU tensor of ", kStateBytes, " uint8 (seed, offset), as ",
               "get_state() returns it; got ", state.numel(), " elements of ", state.dtype().name(), " on ",
               state.device().str());
-  std::memcpy(&state_, state.data(), kStateBytes);
+  kernels::RandomState place;
+  std::memcpy(&place, state.data(), kStateBytes);
+  move_to(place);
 }
 
 c10::intrusive_ptr<c10::TensorImpl> GeneratorImpl::get_state() const {
   at::Tensor state = at::empty({kStateBytes}, at::TensorOptions(at::kCPU).dtype(at::kByte));
-  std::memcpy(state.mutable_data_ptr(), &state_, kStateBytes);
+  const kernels::RandomState now = place();
+  std::memcpy(state.mutable_data_ptr(), &now, kStateBytes);
   return state.getIntrusivePtr();
 }
 
@@ -66,12 +73,14 @@ void GeneratorImpl::graphsafe_set_state(const c10::intrusive_ptr<c10::GeneratorI
 }
 
 c10::intrusive_ptr<c10::GeneratorImpl> GeneratorImpl::graphsafe_get_state() const {
-  return c10::intrusive_ptr<c10::GeneratorImpl>::reclaim(clone_impl());
+  auto other = c10::make_intrusive<GeneratorImpl>(device_.index());
+  other->state_ = state_;
+  return other;
 }
 
 GeneratorImpl* GeneratorImpl::clone_impl() const {
   auto* clone = new GeneratorImpl(device_.index());
-  clone->state_ = state_;
+  clone->move_to(place());
   return clone;
 }
 
