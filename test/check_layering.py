@@ -27,6 +27,9 @@ LAYERS = {
     "test/runtime": ("runtime", "kernels"),
     "test/kernels": ("runtime", "kernels"),
 }
+# Of the bridge, operators know the headers that wrap one noun of the runtime for PyTorch, not how PyTorch is hooked up.
+BRIDGE_OF_OPS = {f"aten/bridge/{noun}.h" for noun in
+                 ("allocator", "errors", "generator", "host_allocator", "stream")}
 DRIVER = "csrc/runtime/driver/driver.h"
 WITHOUT_TORCH = ("csrc/runtime", "csrc/kernels", "test/runtime", "test/kernels")
 WITHOUT_PYTHON = (*WITHOUT_TORCH, "csrc/aten")
@@ -76,6 +79,8 @@ def check_includes(tree: Tree) -> Iterator[str]:
                 yield f"{where}: Python belongs in torch_npu_lite/csrc"
             elif quoted and not within(path, LAYERS[layer]) and not beside(tree, name, path) and ours(tree, path):
                 yield f"{where}: {layer} may include from {', '.join(LAYERS[layer])} only"
+            elif layer == "csrc/aten/ops" and within(path, ("aten/bridge",)) and path not in BRIDGE_OF_OPS:
+                yield f"{where}: of aten/bridge, operators may include {', '.join(sorted(BRIDGE_OF_OPS))} only"
             elif quoted and path.startswith(".") and not name.startswith("test/"):
                 yield f"{where}: include by path from csrc/"
 
