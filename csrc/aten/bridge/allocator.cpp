@@ -38,13 +38,15 @@ Block* block_of(const c10::DataPtr& data) {
   return data.get_deleter() == &free_block ? static_cast<Block*>(data.get_context()) : nullptr;
 }
 
+void convert(c10::CachingAllocator::Stat& to, const StatValue& from) {
+  to.current = from.current;
+  to.peak = from.peak;
+  to.allocated = from.allocated;
+  to.freed = from.freed;
+}
+
 void convert(c10::CachingAllocator::StatArray& to, const StatArray<StatValue>& from) {
-  for (size_t i = 0; i < from.size(); ++i) {
-    to[i].current = from[i].current;
-    to[i].peak = from[i].peak;
-    to[i].allocated = from[i].allocated;
-    to[i].freed = from[i].freed;
-  }
+  for (size_t i = 0; i < from.size(); ++i) convert(to[i], from[i]);
 }
 
 }  // namespace
@@ -96,7 +98,8 @@ void DeviceAllocator::recordStream(const c10::DataPtr& data, c10::Stream stream)
 TorchStats DeviceAllocator::getDeviceStats(c10::DeviceIndex device) {
   TorchStats result;
   if (!npu::has_primary_context(device)) return result;
-  const AllocatorStats stats = primary_context(device).allocator().stats();
+  const CachingAllocator& allocator = primary_context(device).allocator();
+  const AllocatorStats stats = allocator.stats();
   convert(result.allocation, stats.allocation);
   convert(result.segment, stats.segment);
   convert(result.active, stats.active);
@@ -111,7 +114,9 @@ TorchStats DeviceAllocator::getDeviceStats(c10::DeviceIndex device) {
   result.num_sync_all_streams = stats.sync_all_streams;
   result.num_device_alloc = stats.device_allocs;
   result.num_device_free = stats.device_frees;
-  result.max_split_size = -1;  // no limit
+  convert(result.oversize_allocations, stats.oversize_allocations);
+  convert(result.oversize_segments, stats.oversize_segments);
+  result.max_split_size = static_cast<int64_t>(allocator.options().max_split_bytes);  // -1 = no limit
   return result;
 }
 

@@ -34,6 +34,7 @@ struct alignas(64) CachedBlock : Block {
 
   std::atomic<State> state{State::kSpare};
   StatType kind = StatType::kSmallPool;
+  bool is_oversize = false;         // counted as such when it was handed out
   BlockPool* pool = nullptr;        // changes only while the whole segment is free
   CachedBlock* previous = nullptr;  // neighbours in the segment; null at its ends
   CachedBlock* next = nullptr;

@@ -10,9 +10,17 @@ namespace {
 constexpr size_t kSlabBlocks = 64;
 constexpr size_t kLargestWaste = size_t{1} << 20;  // a large block keeps up to this much that was not asked for
 
-bool should_split(const CachedBlock& block, size_t bytes) {
-  const size_t rest = block.bytes - bytes;
-  return block.kind == StatType::kSmallPool ? rest >= kBlockUnit : rest > kLargestWaste;
+bool should_split(const CachedBlock& block, const Request& request) {
+  const size_t rest = block.bytes - request.bytes;
+  if (block.kind == StatType::kSmallPool) return rest >= kBlockUnit;
+  return request.bytes < request.options->max_split_bytes && rest > kLargestWaste;
+}
+
+// A block that is large enough may be too large: it would be wasted, or cut where the options forbid it.
+bool is_too_large(const CachedBlock& block, const Request& request) {
+  const AllocatorOptions& options = *request.options;
+  if (block.kind == StatType::kSmallPool || block.bytes < options.max_split_bytes) return false;
+  return request.bytes < options.max_split_bytes || block.bytes - request.bytes >= options.max_non_split_rounding_bytes;
 }
 
 bool uses_completed(const CachedBlock& block) {
@@ -31,7 +39,8 @@ BlockPool::Taken BlockPool::take(const Request& request, Reuse reuse) {
     reclaim_pending();
     block = free_list(request.kind).find(request.bytes);
   }
-  if (block == nullptr || (!in_order && block->freed_at > queue_.completed())) return {};
+  if (block == nullptr || is_too_large(*block, request)) return {};
+  if (!in_order && block->freed_at > queue_.completed()) return {};
   return hand_out(*block, request);
 }
 
@@ -79,16 +88,33 @@ std::vector<Segment> BlockPool::remove_finished_segments() {
   return removed;
 }
 
-Segment BlockPool::remove_finished_segment(size_t bytes, StatType kind) {
+Segment BlockPool::remove_finished_segment(const Request& request) {
   MutexLock lock(mutex_);
   drain();
   reclaim_pending();
   CachedBlock* best = nullptr;
   for (const auto& [base, first] : segments_)
-    if (first->kind == kind && first->bytes >= bytes && (best == nullptr || first->bytes < best->bytes) &&
-        is_finished_segment(*first))
+    if (first->kind == request.kind && first->bytes >= request.bytes && !is_too_large(*first, request) &&
+        (best == nullptr || first->bytes < best->bytes) && is_finished_segment(*first))
       best = first;
   return best == nullptr ? Segment{} : remove_segment(*best);
+}
+
+Segment BlockPool::remove_finished_segment(const void* base) {
+  MutexLock lock(mutex_);
+  const auto found = segments_.find(base);
+  return found != segments_.end() && is_finished_segment(*found->second) ? remove_segment(*found->second) : Segment{};
+}
+
+std::vector<BlockPool::Idle> BlockPool::finished_segments() {
+  MutexLock lock(mutex_);
+  drain();
+  reclaim_pending();
+  std::vector<Idle> finished;
+  for (const auto& [base, first] : segments_)
+    if (is_finished_segment(*first))
+      finished.push_back({{first->address, first->bytes, first->kind}, queue_.completed() - first->freed_at});
+  return finished;
 }
 
 void BlockPool::count(Amounts& current, Amounts& increases) {
@@ -151,6 +177,7 @@ CachedBlock* BlockPool::drain(size_t wanted_bytes) {
     counters_.decrease(block->kind, Counter::kAllocation, 1);
     counters_.decrease(block->kind, Counter::kAllocatedBytes, static_cast<int64_t>(block->bytes));
     counters_.decrease(block->kind, Counter::kRequestedBytes, static_cast<int64_t>(block->requested_bytes));
+    if (block->is_oversize) counters_.decrease(block->kind, Counter::kOversizeAllocation, 1);
     if (!block->uses.empty()) {
       block->state.store(State::kPending, std::memory_order_relaxed);
       pending_.push_back(block);
@@ -199,7 +226,7 @@ void BlockPool::make_free(CachedBlock& freed) {
 }
 
 BlockPool::Taken BlockPool::hand_out(CachedBlock& block, const Request& request) {
-  CachedBlock* const rest = should_split(block, request.bytes) ? &new_block() : nullptr;
+  CachedBlock* const rest = should_split(block, request) ? &new_block() : nullptr;
   remove_free(block);
   if (rest != nullptr) {
     split(block, request.bytes, *rest);
@@ -212,6 +239,8 @@ BlockPool::Taken BlockPool::mark_live(CachedBlock& block, const Request& request
   block.state.store(State::kLive, std::memory_order_relaxed);
   block.requested_bytes = request.requested_bytes;
   block.stream = request.stream;
+  block.is_oversize = block.bytes >= request.options->max_split_bytes;
+  if (block.is_oversize) counters_.increase(block.kind, Counter::kOversizeAllocation, 1);
   const auto bytes = static_cast<int64_t>(block.bytes);
   counters_.increase(block.kind, Counter::kAllocation, 1);
   counters_.increase(block.kind, Counter::kActive, 1);

@@ -12,6 +12,7 @@
 #include <memory>
 #include <vector>
 
+#include "runtime/memory/allocator_options.h"
 #include "runtime/memory/block.h"
 #include "runtime/memory/free_list.h"
 #include "runtime/memory/pool_counters.h"
@@ -32,6 +33,7 @@ struct Request {
   size_t requested_bytes = 0;
   StatType kind = StatType::kSmallPool;
   StreamId stream = 0;
+  const AllocatorOptions* options = nullptr;
 };
 
 class BlockPool {
@@ -62,8 +64,16 @@ class BlockPool {
 
   // Segments without a live block whose last tasks have completed.
   std::vector<Segment> remove_finished_segments();
-  // The smallest of them with at least `bytes`; its size is 0 when there is none.
-  Segment remove_finished_segment(size_t bytes, StatType kind);
+  // The smallest of them that fits the request; its size is 0 when there is none.
+  Segment remove_finished_segment(const Request& request);
+  // The one at `base`, if it still is one of them; its size is 0 otherwise.
+  Segment remove_finished_segment(const void* base);
+  // Which they are, and how many tasks the queue has completed since each became free.
+  struct Idle {
+    Segment segment;
+    uint64_t age = 0;
+  };
+  std::vector<Idle> finished_segments();
 
   // Adds this pool's counters to the sums, with all that was pushed counted.
   void count(Amounts& current, Amounts& increases);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <cstdlib>
+#include <forward_list>
 #include <functional>
 #include <string>
 #include <utility>
@@ -12,6 +12,7 @@
 #include "runtime/context.h"
 #include "runtime/log.h"
 #include "runtime/memory/block_pool.h"
+#include "runtime/memory/segment_counters.h"
 #include "runtime/observer.h"
 #include "runtime/status.h"
 
@@ -19,30 +20,10 @@ namespace npu {
 namespace {
 
 constexpr size_t kMiB = size_t{1} << 20;
-constexpr size_t kLargestSmallBlock = kMiB;
-constexpr size_t kSmallSegment = 2 * kMiB;
-constexpr size_t kSharedLargeSegment = 20 * kMiB;  // for blocks below kLargestSharedBlock
-constexpr size_t kLargestSharedBlock = 10 * kMiB;
-
 constexpr int kDrainRounds = 64;
 
-size_t round_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
-size_t block_bytes(size_t requested) { return std::max(kBlockUnit, round_up(requested, kBlockUnit)); }
 StatType kind_of_block(size_t bytes) {
   return bytes <= kLargestSmallBlock ? StatType::kSmallPool : StatType::kLargePool;
-}
-
-size_t segment_bytes(size_t block) {
-  if (block <= kLargestSmallBlock) return kSmallSegment;
-  return block < kLargestSharedBlock ? kSharedLargeSegment : round_up(block, 2 * kMiB);
-}
-
-void change(StatArray<StatValue>& stat, StatType kind, int64_t amount) {
-  for (StatValue* value : {&stat[0], &stat[static_cast<size_t>(kind)]}) {
-    value->current += amount;
-    value->peak = std::max(value->peak, value->current);
-    (amount > 0 ? value->allocated : value->freed) += std::abs(amount);
-  }
 }
 
 class SeekerOfRoom {
@@ -67,14 +48,16 @@ std::string for_people(size_t bytes) {
 
 class CachingAllocator::Impl {
  public:
-  Impl(Driver& driver, DeviceIndex device, DeviceIndex ordinal, Context* context, bool deterministic)
-      : driver_(driver), device_(device), ordinal_(ordinal), context_(context), deterministic_(deterministic) {}
+  Impl(Driver& driver, DeviceIndex device, DeviceIndex ordinal, Context* context, bool deterministic,
+       const AllocatorOptions& options);
   ~Impl();
 
   Block* allocate(size_t requested, Queue& queue, StreamId stream);
   void free(CachedBlock& block) noexcept;
   CachedBlock* find(const void* address);
   void release_cached();
+  void set_options(const AllocatorOptions& options);
+  const AllocatorOptions& options() const { return *options_.load(std::memory_order_acquire); }
   void set_memory_fraction(double fraction);
   double memory_fraction() const { return fraction_.load(std::memory_order_relaxed); }
   double allowed_bytes() const {
@@ -105,6 +88,7 @@ class CachingAllocator::Impl {
   Taken grow(BlockPool& pool, const Request& request);
   Taken make_room(BlockPool& pool, const Request& request);
   void drain_streams();
+  void collect_garbage(double threshold);
   void give_back(const std::vector<Segment>& segments);
   [[noreturn]] void throw_out_of_memory(size_t requested);
 
@@ -123,15 +107,23 @@ class CachingAllocator::Impl {
   std::array<std::atomic<PoolNode*>, kBuckets> buckets_{};
   EventCount alloc_retries_{0}, ooms_{0}, sync_all_streams_{0}, device_allocs_{0}, device_frees_{0};
   std::atomic<double> fraction_{1.0};
-  std::atomic<int> seekers_of_room_{0};  // threads that drain the streams to find memory
-  Mutex release_mutex_;                  // segments on their way back to the driver; taken before all others
-  Mutex growth_mutex_;                   // "fits the fraction" and "is reserved" are one step
-  StatArray<StatValue> segments_ GUARDED_BY(growth_mutex_);
-  StatArray<StatValue> reserved_bytes_ GUARDED_BY(growth_mutex_);
+  std::atomic<const AllocatorOptions*> options_{nullptr};  // the latest of all_options_
+  std::atomic<int> seekers_of_room_{0};                    // threads that drain the streams to find memory
+  Mutex release_mutex_;  // segments on their way back to the driver; taken before all others
+  Mutex growth_mutex_;   // "fits the fraction" and "is reserved" are one step
+  SegmentCounters segments_ GUARDED_BY(growth_mutex_);
+  // All there ever were: another thread may be inside an allocation that uses the ones before.
+  std::forward_list<AllocatorOptions> all_options_ GUARDED_BY(growth_mutex_);
   Mutex stats_mutex_;  // pools are added, summed up and given allowances; taken before the pools' own
   Amounts peaks_ GUARDED_BY(stats_mutex_){};
   Sums hidden_ GUARDED_BY(stats_mutex_);  // as of the latest reset of accumulated values
 };
+
+CachingAllocator::Impl::Impl(Driver& driver, DeviceIndex device, DeviceIndex ordinal, Context* context,
+                             bool deterministic, const AllocatorOptions& options)
+    : driver_(driver), device_(device), ordinal_(ordinal), context_(context), deterministic_(deterministic) {
+  set_options(options);
+}
 
 CachingAllocator::Impl::~Impl() {
   for_each_pool([this](BlockPool& pool) {
@@ -144,10 +136,13 @@ CachingAllocator::Impl::~Impl() {
 Block* CachingAllocator::Impl::allocate(size_t requested, Queue& queue, StreamId stream) {
   if (context_ != nullptr) context_->check_usable();
   if (requested > SIZE_MAX / 2) throw_out_of_memory(requested);
-  const size_t bytes = block_bytes(requested);
-  const Request request{bytes, requested, kind_of_block(bytes), stream};
+  const AllocatorOptions& current = options();
+  const size_t bytes = block_bytes(requested, current);
+  const Request request{bytes, requested, kind_of_block(bytes), stream, &current};
   BlockPool& pool = pool_of(queue);
   Taken taken = take_cached(pool, request);
+  if (taken.block == nullptr && current.garbage_collection_threshold > 0) [[unlikely]]
+    collect_garbage(current.garbage_collection_threshold);
   if (taken.block == nullptr) [[unlikely]]
     taken = grow(pool, request);
   if (taken.block == nullptr) [[unlikely]]
@@ -207,21 +202,20 @@ BlockPool::Taken CachingAllocator::Impl::take_cached(BlockPool& pool, const Requ
 BlockPool::Taken CachingAllocator::Impl::take_from_finished_streams(BlockPool& pool, const Request& request) {
   Segment segment;
   for_each_pool([&](BlockPool& other) {
-    if (segment.bytes == 0 && &other != &pool) segment = other.remove_finished_segment(request.bytes, request.kind);
+    if (segment.bytes == 0 && &other != &pool) segment = other.remove_finished_segment(request);
   });
   return segment.bytes == 0 ? Taken{} : pool.take_from(segment, request);
 }
 
 BlockPool::Taken CachingAllocator::Impl::grow(BlockPool& pool, const Request& request) {
-  Segment segment{nullptr, segment_bytes(request.bytes), request.kind};
+  Segment segment{nullptr, segment_bytes(request.bytes, *request.options), request.kind};
   {
     MutexLock lock(growth_mutex_);
-    const auto bytes = static_cast<int64_t>(segment.bytes);
-    if (static_cast<double>(reserved_bytes_[0].current + bytes) > allowed_bytes()) return {};
+    const int64_t reserved_bytes = segments_.reserved_bytes() + static_cast<int64_t>(segment.bytes);
+    if (static_cast<double>(reserved_bytes) > allowed_bytes()) return {};
     segment.base = driver_.allocate(ordinal_, segment.bytes);
     if (segment.base == nullptr) return {};
-    change(segments_, segment.kind, 1);
-    change(reserved_bytes_, segment.kind, bytes);
+    segments_.add(segment.kind, segment.bytes, segment.bytes >= request.options->max_split_bytes);
   }
   device_allocs_.fetch_add(1, std::memory_order_relaxed);
   return pool.take_from(segment, request);
@@ -264,13 +258,40 @@ void CachingAllocator::Impl::release_cached() {
   for_each_pool([this](BlockPool& pool) { give_back(pool.remove_finished_segments()); });
 }
 
+// Until what is reserved is at or below the threshold: what has been free for longest goes first.
+void CachingAllocator::Impl::collect_garbage(double threshold) {
+  double excess = -threshold * allowed_bytes();
+  {
+    MutexLock lock(growth_mutex_);
+    excess += static_cast<double>(segments_.reserved_bytes());
+  }
+  if (excess <= 0) return;
+  struct Candidate {
+    BlockPool* pool;
+    BlockPool::Idle idle;
+  };
+  MutexLock lock(release_mutex_);
+  std::vector<Candidate> candidates;
+  for_each_pool([&](BlockPool& pool) {
+    for (const BlockPool::Idle& idle : pool.finished_segments()) candidates.push_back({&pool, idle});
+  });
+  std::sort(candidates.begin(), candidates.end(),
+            [](const Candidate& a, const Candidate& b) { return a.idle.age > b.idle.age; });
+  for (const Candidate& candidate : candidates) {
+    if (excess <= 0) return;
+    const Segment segment = candidate.pool->remove_finished_segment(candidate.idle.segment.base);
+    if (segment.bytes == 0) continue;  // in use again
+    give_back({segment});
+    excess -= static_cast<double>(segment.bytes);
+  }
+}
+
 void CachingAllocator::Impl::give_back(const std::vector<Segment>& segments) {
   for (const Segment& segment : segments) {
     driver_.free(ordinal_, segment.base);
     device_frees_.fetch_add(1, std::memory_order_relaxed);
     MutexLock lock(growth_mutex_);
-    change(segments_, segment.kind, -1);
-    change(reserved_bytes_, segment.kind, -static_cast<int64_t>(segment.bytes));
+    segments_.remove(segment.kind, segment.bytes, segment.bytes >= options().max_split_bytes);
   }
 }
 
@@ -299,6 +320,12 @@ CachedBlock* CachingAllocator::Impl::find(const void* address) {
     if (found == nullptr) found = pool.find(address);
   });
   return found;
+}
+
+void CachingAllocator::Impl::set_options(const AllocatorOptions& options) {
+  MutexLock lock(growth_mutex_);
+  all_options_.push_front(options);
+  options_.store(&all_options_.front(), std::memory_order_release);
 }
 
 void CachingAllocator::Impl::set_memory_fraction(double fraction) {
@@ -355,11 +382,11 @@ AllocatorStats CachingAllocator::Impl::stats() {
     stats.active_bytes = value(Counter::kActiveBytes);
     stats.inactive_split_bytes = value(Counter::kInactiveSplitBytes);
     stats.requested_bytes = value(Counter::kRequestedBytes);
+    stats.oversize_allocations = value(Counter::kOversizeAllocation)[0];
   }
   {
     MutexLock lock(growth_mutex_);
-    stats.segment = segments_;
-    stats.reserved_bytes = reserved_bytes_;
+    segments_.add_to(stats);
   }
   stats.alloc_retries = alloc_retries_.load(std::memory_order_relaxed);
   stats.ooms = ooms_.load(std::memory_order_relaxed);
@@ -376,8 +403,7 @@ void CachingAllocator::Impl::reset_peak_stats() {
     deal_allowances(count_pools().current, nullptr);
   }
   MutexLock lock(growth_mutex_);
-  for (StatArray<StatValue>* stat : {&segments_, &reserved_bytes_})
-    for (StatValue& value : *stat) value.peak = value.current;
+  segments_.reset_peaks();
 }
 
 void CachingAllocator::Impl::reset_accumulated_stats() {
@@ -387,17 +413,18 @@ void CachingAllocator::Impl::reset_accumulated_stats() {
   }
   {
     MutexLock lock(growth_mutex_);
-    for (StatArray<StatValue>* stat : {&segments_, &reserved_bytes_})
-      for (StatValue& value : *stat) value.allocated = value.freed = 0;
+    segments_.reset_accumulated();
   }
   for (EventCount* count : {&alloc_retries_, &ooms_, &sync_all_streams_, &device_allocs_, &device_frees_})
     count->store(0, std::memory_order_relaxed);
 }
 
 CachingAllocator::CachingAllocator(Context& context, bool deterministic)
-    : impl_(std::make_unique<Impl>(context.driver(), context.device(), context.ordinal(), &context, deterministic)) {}
-CachingAllocator::CachingAllocator(Driver& driver, DeviceIndex device, DeviceIndex ordinal, bool deterministic)
-    : impl_(std::make_unique<Impl>(driver, device, ordinal, nullptr, deterministic)) {}
+    : impl_(std::make_unique<Impl>(context.driver(), context.device(), context.ordinal(), &context, deterministic,
+                                   initial_allocator_options())) {}
+CachingAllocator::CachingAllocator(Driver& driver, DeviceIndex device, DeviceIndex ordinal, bool deterministic,
+                                   const AllocatorOptions& options)
+    : impl_(std::make_unique<Impl>(driver, device, ordinal, nullptr, deterministic, options)) {}
 CachingAllocator::~CachingAllocator() = default;
 
 Block* CachingAllocator::allocate(size_t bytes, Queue& queue, StreamId stream) {
@@ -410,6 +437,8 @@ void CachingAllocator::record_stream(Block* block, Queue& queue) {
 }
 Block* CachingAllocator::find(const void* address) const { return impl_->find(address); }
 void CachingAllocator::release_cached() { impl_->release_cached(); }
+void CachingAllocator::set_options(const AllocatorOptions& options) { impl_->set_options(options); }
+AllocatorOptions CachingAllocator::options() const { return impl_->options(); }
 void CachingAllocator::set_memory_fraction(double fraction) { impl_->set_memory_fraction(fraction); }
 double CachingAllocator::memory_fraction() const { return impl_->memory_fraction(); }
 AllocatorStats CachingAllocator::stats() const { return impl_->stats(); }

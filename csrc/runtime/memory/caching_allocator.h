@@ -7,13 +7,15 @@
 // Threads: any method from any thread. allocate() takes its stream's pool lock for a short time; free() pushes onto that
 // stream's lock-free stack, takes no lock, never enqueues and never blocks. No lock is held while waiting.
 // Sizes follow PyTorch: rounded to 512 bytes; blocks up to 1 MiB are cut from 2 MiB segments ("small pool"), larger ones
-// from 20 MiB segments or segments of their own, rounded to 2 MiB ("large pool"). Addresses are 512-byte aligned.
+// from 20 MiB segments or segments of their own, rounded to 2 MiB ("large pool"). Addresses are 512-byte aligned. Options
+// change the rounding and what is cut.
 #pragma once
 
 #include <cstddef>
 #include <memory>
 
 #include "runtime/export.h"
+#include "runtime/memory/allocator_options.h"
 #include "runtime/memory/block.h"
 #include "runtime/memory/stats.h"
 #include "runtime/stream.h"
@@ -24,10 +26,11 @@ class Context;
 
 class NPU_API CachingAllocator {
  public:
-  // `deterministic` turns reuse across streams off.
+  // `deterministic` turns reuse across streams off. Starts with initial_allocator_options().
   CachingAllocator(Context& context, bool deterministic);
   // The same without a context; drains the queues it knows. For tests.
-  CachingAllocator(Driver& driver, DeviceIndex device, DeviceIndex ordinal, bool deterministic);
+  CachingAllocator(Driver& driver, DeviceIndex device, DeviceIndex ordinal, bool deterministic,
+                   const AllocatorOptions& options = {});
   ~CachingAllocator();  // gives all memory back; nothing may run on it any more
 
   // Never null, zero bytes included. On a full device: releases cached blocks, drains the device's streams (no lock and no
@@ -42,6 +45,8 @@ class NPU_API CachingAllocator {
   // Gives segments back to the driver that are free and whose streams have completed the tasks that used them; waits for
   // nothing, so synchronise first to release all that is free.
   void release_cached();
+  void set_options(const AllocatorOptions& options);  // for allocations from now on
+  AllocatorOptions options() const;
   void set_memory_fraction(double fraction);  // of the device's capacity; kInvalidArgument outside (0, 1]
   double memory_fraction() const;
 

@@ -21,8 +21,9 @@ enum class Counter : uint8_t {
   kActiveBytes,
   kInactiveSplitBytes,
   kRequestedBytes,
+  kOversizeAllocation,
 };
-inline constexpr size_t kCounters = 7;
+inline constexpr size_t kCounters = 8;
 
 // One number for each column and counter.
 using Amounts = StatArray<std::array<int64_t, kCounters>>;

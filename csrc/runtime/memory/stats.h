@@ -23,8 +23,9 @@ using StatArray = std::array<T, kStatTypes>;
 struct AllocatorStats {
   StatArray<StatValue> allocation, segment, active, inactive_split;  // counts
   StatArray<StatValue> allocated_bytes, reserved_bytes, active_bytes, inactive_split_bytes, requested_bytes;
-  int64_t alloc_retries = 0;  // the cache was released to make an allocation fit
-  int64_t ooms = 0;           // allocations that failed after that
+  StatValue oversize_allocations, oversize_segments;  // counts, of what is not cut: AllocatorOptions::max_split_bytes
+  int64_t alloc_retries = 0;                          // the cache was released to make an allocation fit
+  int64_t ooms = 0;                                   // allocations that failed after that
   int64_t sync_all_streams = 0;
   int64_t device_allocs = 0;  // driver allocations
   int64_t device_frees = 0;
