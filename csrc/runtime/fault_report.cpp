@@ -25,13 +25,43 @@ const char* name_of(int signal) {
   }
 }
 
-// Readable in a signal handler: a slot is in use while `bytes` is not 0, which is written last and cleared first.
-struct Slot {
-  std::atomic<size_t> bytes{0};
-  FaultRegion region;
+// Entries that a signal handler can read: `used` is set last and cleared first.
+template <class Entry, int kMost>
+class Table {
+ public:
+  void add(const Entry& entry) {
+    const std::lock_guard lock(writers_);
+    for (Slot& slot : slots_) {
+      if (slot.used.load(std::memory_order_relaxed)) continue;
+      slot.entry = entry;
+      slot.used.store(true, std::memory_order_release);
+      return;
+    }
+  }
+  void remove(const void* owner) noexcept {
+    const std::lock_guard lock(writers_);
+    for (Slot& slot : slots_)
+      if (slot.entry.owner == owner) slot.used.store(false, std::memory_order_relaxed);
+  }
+  // The first entry for which `test` is true; null when there is none.
+  template <class Test>
+  const Entry* find(const Test& test) const {
+    for (const Slot& slot : slots_)
+      if (slot.used.load(std::memory_order_acquire) && test(slot.entry)) return &slot.entry;
+    return nullptr;
+  }
+
+ private:
+  struct Slot {
+    std::atomic<bool> used{false};
+    Entry entry;
+  };
+  Slot slots_[kMost];
+  std::mutex writers_;
 };
-Slot g_slots[kMaxFaultRegions];
-std::mutex g_slots_mutex;  // for writers
+
+Table<FaultRegion, kMaxFaultRegions> g_regions;
+Table<FaultBlocks, kMaxFaultBlocks> g_blocks;
 
 struct sigaction g_previous[NSIG];
 
@@ -59,11 +89,30 @@ class Line {
 };
 
 const FaultRegion* find_region(uintptr_t address) {
-  for (const Slot& slot : g_slots) {
-    const size_t bytes = slot.bytes.load(std::memory_order_acquire);
-    if (bytes != 0 && address - slot.region.begin < bytes) return &slot.region;
+  return g_regions.find([address](const FaultRegion& region) { return address - region.begin < region.bytes; });
+}
+
+BlockHistory find_block(uintptr_t device_address) {
+  BlockHistory block;
+  g_blocks.find([&](const FaultBlocks& blocks) {
+    block = blocks.history(blocks.owner, device_address);
+    return block.bytes != 0;
+  });
+  return block;
+}
+
+void describe_place(Line& line, uintptr_t device_address, const AllocationHistory& allocation) {
+  if (allocation.bytes == 0) {
+    line.text("nothing was ever allocated there.\n");
+    return;
   }
-  return nullptr;
+  if (const BlockHistory block = find_block(device_address); block.bytes != 0) {
+    line.number(device_address - block.base).text(" bytes into the ").text(block.live ? "" : "freed ");
+    line.text("block at ").address(block.base).text(" (").number(block.bytes).text(" bytes, stream ");
+    line.number(static_cast<uint64_t>(block.stream)).text("), ");
+  }
+  line.number(device_address - allocation.base).text(" bytes into the ").text(allocation.live ? "" : "freed ");
+  line.text("allocation at ").address(allocation.base).text(" (").number(allocation.bytes).text(" bytes).\n");
 }
 
 void describe_address(Line& line, int signal, uintptr_t address, const FaultRegion& region) {
@@ -72,12 +121,7 @@ void describe_address(Line& line, int signal, uintptr_t address, const FaultRegi
   const AllocationHistory found = region.history(region.owner, device_address);
   line.text("npu fatal: ").text(name_of(signal)).text(by_host ? ": host code touched " : ": a task touched ");
   line.address(device_address).text(", memory of npu:").number(static_cast<uint64_t>(found.device)).text(": ");
-  if (found.bytes == 0) {
-    line.text("nothing was ever allocated there.\n");
-  } else {
-    line.number(device_address - found.base).text(" bytes into the ").text(found.live ? "" : "freed ");
-    line.text("allocation at ").address(found.base).text(" (").number(found.bytes).text(" bytes).\n");
-  }
+  describe_place(line, device_address, found);
   if (by_host) {
     line.text("npu fatal: device memory cannot be read or written by the host. Copy it with tensor.cpu() or ");
     line.text("tensor.copy_(); NPU_SIM_UNIFIED_MEMORY=1 lets the host reach it, for debugging.\n");
@@ -145,21 +189,9 @@ void install_fault_report() {
   });
 }
 
-void add_fault_region(const FaultRegion& region) {
-  std::lock_guard lock(g_slots_mutex);
-  for (Slot& slot : g_slots) {
-    if (slot.bytes.load(std::memory_order_relaxed) != 0) continue;
-    slot.region = region;
-    slot.bytes.store(region.bytes, std::memory_order_release);
-    return;
-  }
-}
-
-void remove_fault_regions(const void* owner) noexcept {
-  std::lock_guard lock(g_slots_mutex);
-  for (Slot& slot : g_slots)
-    if (slot.bytes.load(std::memory_order_relaxed) != 0 && slot.region.owner == owner)
-      slot.bytes.store(0, std::memory_order_relaxed);
-}
+void add_fault_region(const FaultRegion& region) { g_regions.add(region); }
+void remove_fault_regions(const void* owner) noexcept { g_regions.remove(owner); }
+void add_fault_blocks(const FaultBlocks& blocks) { g_blocks.add(blocks); }
+void remove_fault_blocks(const void* owner) noexcept { g_blocks.remove(owner); }
 
 }  // namespace npu

@@ -1,5 +1,5 @@
 // Explains fatal signals (SIGSEGV, SIGBUS, SIGFPE, SIGILL) on standard error before the process dies of them: which
-// device allocation a bad address belongs to, and which task of which stream was running.
+// device allocation a bad address belongs to, which block of it, and which task of which stream was running.
 //
 // The report changes nothing else: the previous handler, or the default action, still gets the signal. When a handler that
 // was installed later re-raises the signal without the address (Python's faulthandler does), only the task is named.
@@ -54,5 +54,23 @@ struct FaultRegion {
 NPU_API void add_fault_region(const FaultRegion& region);       // ignored beyond kMaxFaultRegions
 NPU_API void remove_fault_regions(const void* owner) noexcept;  // all of `owner`
 inline constexpr int kMaxFaultRegions = 256;
+
+// The piece of an allocation that a program got from an allocator. bytes = 0: none is known.
+struct BlockHistory {
+  uintptr_t base = 0;
+  size_t bytes = 0;     // as requested
+  StreamId stream = 0;  // it was allocated for
+  bool live = false;
+};
+
+// Tells pieces of allocations apart. `history` is called in the signal handler: no heap, and no lock that it would wait
+// for, because the thread that the signal interrupted may hold it.
+struct FaultBlocks {
+  BlockHistory (*history)(const void* owner, uintptr_t device_address) noexcept = nullptr;
+  const void* owner = nullptr;
+};
+NPU_API void add_fault_blocks(const FaultBlocks& blocks);  // ignored beyond kMaxFaultBlocks
+NPU_API void remove_fault_blocks(const void* owner) noexcept;
+inline constexpr int kMaxFaultBlocks = 128;
 
 }  // namespace npu

@@ -16,6 +16,7 @@
 #define REQUIRES(...) NPU_THREAD_ANNOTATION(requires_capability(__VA_ARGS__))
 #define EXCLUDES(...) NPU_THREAD_ANNOTATION(locks_excluded(__VA_ARGS__))
 #define ACQUIRE(...) NPU_THREAD_ANNOTATION(acquire_capability(__VA_ARGS__))
+#define TRY_ACQUIRE(...) NPU_THREAD_ANNOTATION(try_acquire_capability(__VA_ARGS__))
 #define RELEASE(...) NPU_THREAD_ANNOTATION(release_capability(__VA_ARGS__))
 #define NO_THREAD_SAFETY_ANALYSIS NPU_THREAD_ANNOTATION(no_thread_safety_analysis)
 
@@ -24,6 +25,7 @@ namespace npu {
 class CAPABILITY("mutex") Mutex {
  public:
   void lock() ACQUIRE() { mutex_.lock(); }
+  bool try_lock() TRY_ACQUIRE(true) { return mutex_.try_lock(); }
   void unlock() RELEASE() { mutex_.unlock(); }
 
  private:

@@ -30,11 +30,12 @@ def test_host_that_follows_a_device_pointer_dies_of_it(run_child):
     assert child.stdout.startswith("0x") and child.stderr == ""
 
 
-def test_fault_report_names_device_and_allocation(run_child):
+def test_fault_report_names_device_block_and_allocation(run_child):
     child = run_child(READ_DEVICE_POINTER, NPU_FAULT_REPORT="1")
     assert child.returncode == -signal.SIGSEGV
-    assert "npu:1" in child.stderr
-    assert f"allocation at {child.stdout.strip()}" in child.stderr, child.stderr
+    place = f"memory of npu:1: 40 bytes into the block at {child.stdout.strip()} (4000 bytes, stream 0), "
+    assert place in child.stderr, child.stderr
+    assert "(2097152 bytes)" in child.stderr.split(place)[1]
 
 
 def test_fault_report_leaves_other_faults_to_their_handlers(run_child):

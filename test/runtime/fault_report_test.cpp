@@ -7,7 +7,9 @@
 #include <string>
 #include <thread>
 
+#include "fake_driver.h"
 #include "runtime/driver/sim/device_memory.h"
+#include "runtime/memory/caching_allocator.h"
 
 namespace npu {
 namespace {
@@ -66,6 +68,32 @@ TEST_F(FaultReportDeathTest, FreedAndUnusedMemoryAreToldApart) {
     touch(address_ + 8 * kMiB);
   };
   EXPECT_EXIT(unused(), kDiesBySegv, "nothing was ever allocated there");
+}
+
+TEST_F(FaultReportDeathTest, BlocksOfTheCachingAllocatorAreNamed) {
+  FakeDriver driver(16 * kMiB);
+  FakeQueue queue;
+  CachingAllocator allocator(driver, 0, 0, false);
+  allocator.allocate(1000, queue, 5);
+  Block* const block = allocator.allocate(3000, queue, 5);
+  const auto access = [&] {
+    install_fault_report();
+    touch(static_cast<char*>(block->address) + 40);
+  };
+  EXPECT_EXIT(access(), kDiesBySegv,
+              "memory of npu:0: 40 bytes into the block at 0x[0-9a-f]+ \\(3000 bytes, stream 5\\), 1064 bytes into the "
+              "allocation at 0x[0-9a-f]+ \\(2097152 bytes\\)");
+  allocator.free(block);
+  EXPECT_EXIT(access(), kDiesBySegv, "40 bytes into the freed block at 0x[0-9a-f]+ \\(3000 bytes, stream 5\\), 1064");
+}
+
+TEST_F(FaultReportDeathTest, UnknownBlocksLeaveTheAllocation) {
+  const auto access = [&] {
+    install_fault_report();
+    add_fault_blocks({[](const void*, uintptr_t) noexcept { return BlockHistory{}; }, this});
+    touch(address_ + 100);
+  };
+  EXPECT_EXIT(access(), kDiesBySegv, "memory of npu:3: 100 bytes into the allocation at");
 }
 
 TEST_F(FaultReportDeathTest, TaskOutsideItsOperandsIsNamed) {

@@ -53,6 +53,7 @@ BlockPool::Taken BlockPool::take_from(const Segment& segment, const Request& req
   block.kind = segment.kind;
   block.pool = this;
   block.freed_at = 0;
+  block.stream = request.stream;
   segments_.emplace(segment.base, &block);
   insert_free(block);
   return hand_out(block, request);
@@ -157,14 +158,53 @@ std::vector<Segment> BlockPool::segments() {
   return all;
 }
 
+void BlockPool::add_to(std::vector<SegmentSnapshot>& segments) {
+  using Shown = BlockSnapshot::State;
+  MutexLock lock(mutex_);
+  drain();
+  for (const auto& [base, first] : segments_) {
+    SegmentSnapshot& segment = segments.emplace_back();
+    segment.address = reinterpret_cast<uintptr_t>(first->address);
+    segment.kind = first->kind;
+    segment.stream = first->stream;
+    for (const CachedBlock* block = first; block != nullptr; block = block->next) {
+      const State state = block->state.load(std::memory_order_relaxed);
+      const Shown shown = state == State::kFree      ? Shown::kInactive
+                          : state == State::kPending ? Shown::kPendingFree
+                                                     : Shown::kAllocated;
+      segment.bytes += block->bytes;
+      segment.blocks.push_back({reinterpret_cast<uintptr_t>(block->address), block->bytes,
+                                shown == Shown::kInactive ? 0 : block->requested_bytes, shown});
+    }
+  }
+}
+
 CachedBlock* BlockPool::find(const void* address) {
   MutexLock lock(mutex_);
+  CachedBlock* const block = block_around(address);
+  return block != nullptr && block->state.load(std::memory_order_relaxed) == State::kLive ? block : nullptr;
+}
+
+BlockHistory BlockPool::history(const void* address) noexcept {
+  if (!mutex_.try_lock()) return {};
+  BlockHistory found;
+  if (const CachedBlock* const block = block_around(address)) {
+    const State state = block->state.load(std::memory_order_relaxed);
+    found = {.base = reinterpret_cast<uintptr_t>(block->address),
+             .bytes = state == State::kFree || block->requested_bytes == 0 ? block->bytes : block->requested_bytes,
+             .stream = block->stream,
+             .live = state == State::kLive};
+  }
+  mutex_.unlock();
+  return found;
+}
+
+CachedBlock* BlockPool::block_around(const void* address) const {
   const auto after = segments_.upper_bound(address);
   if (after == segments_.begin()) return nullptr;
   const auto wanted = reinterpret_cast<uintptr_t>(address);
   for (CachedBlock* block = std::prev(after)->second; block != nullptr; block = block->next)
-    if (wanted - reinterpret_cast<uintptr_t>(block->address) < block->bytes)
-      return block->state.load(std::memory_order_relaxed) == State::kLive ? block : nullptr;
+    if (wanted - reinterpret_cast<uintptr_t>(block->address) < block->bytes) return block;
   return nullptr;
 }
 

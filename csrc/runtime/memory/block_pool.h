@@ -12,10 +12,12 @@
 #include <memory>
 #include <vector>
 
+#include "runtime/fault_report.h"
 #include "runtime/memory/allocator_options.h"
 #include "runtime/memory/block.h"
 #include "runtime/memory/free_list.h"
 #include "runtime/memory/pool_counters.h"
+#include "runtime/memory/snapshot.h"
 #include "runtime/thread_annotations.h"
 
 namespace npu {
@@ -83,7 +85,11 @@ class BlockPool {
   std::vector<QueuePoint> pending();  // uses that blocks wait for
   size_t largest_free_bytes();
   std::vector<Segment> segments();
+  void add_to(std::vector<SegmentSnapshot>& segments);
   CachedBlock* find(const void* address);  // the live block around an address; null = none
+  // The block around an address, live or not, for a signal handler: does not wait for the lock, so it finds nothing while
+  // a thread, the interrupted one perhaps, is inside. bytes = 0: none.
+  BlockHistory history(const void* address) noexcept;
 
  private:
   using State = CachedBlock::State;
@@ -101,6 +107,7 @@ class BlockPool {
   void merge_into(CachedBlock& left) REQUIRES(mutex_);
   bool is_finished_segment(const CachedBlock& first) const REQUIRES(mutex_);
   Segment remove_segment(CachedBlock& first) REQUIRES(mutex_);
+  CachedBlock* block_around(const void* address) const REQUIRES(mutex_);
   CachedBlock& new_block() REQUIRES(mutex_);
 
   Queue& queue_;

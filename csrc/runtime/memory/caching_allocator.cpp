@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/context.h"
+#include "runtime/fault_report.h"
 #include "runtime/log.h"
 #include "runtime/memory/block_pool.h"
 #include "runtime/memory/segment_counters.h"
@@ -55,6 +56,7 @@ class CachingAllocator::Impl {
   Block* allocate(size_t requested, Queue& queue, StreamId stream);
   void free(CachedBlock& block) noexcept;
   CachedBlock* find(const void* address);
+  BlockHistory history(const void* address) noexcept;
   void release_cached();
   void set_options(const AllocatorOptions& options);
   const AllocatorOptions& options() const { return *options_.load(std::memory_order_acquire); }
@@ -64,6 +66,7 @@ class CachingAllocator::Impl {
     return memory_fraction() * static_cast<double>(driver_.memory_info(ordinal_).total_bytes);
   }
   AllocatorStats stats();
+  std::vector<SegmentSnapshot> snapshot();
   void reset_peak_stats();
   void reset_accumulated_stats();
 
@@ -123,9 +126,15 @@ CachingAllocator::Impl::Impl(Driver& driver, DeviceIndex device, DeviceIndex ord
                              bool deterministic, const AllocatorOptions& options)
     : driver_(driver), device_(device), ordinal_(ordinal), context_(context), deterministic_(deterministic) {
   set_options(options);
+  add_fault_blocks({[](const void* owner, uintptr_t address) noexcept {
+                      auto* const impl = static_cast<Impl*>(const_cast<void*>(owner));
+                      return impl->history(reinterpret_cast<const void*>(address));
+                    },
+                    this});
 }
 
 CachingAllocator::Impl::~Impl() {
+  remove_fault_blocks(this);
   for_each_pool([this](BlockPool& pool) {
     for (const Segment& segment : pool.segments()) driver_.free(ordinal_, segment.base);
   });
@@ -322,10 +331,26 @@ CachedBlock* CachingAllocator::Impl::find(const void* address) {
   return found;
 }
 
+BlockHistory CachingAllocator::Impl::history(const void* address) noexcept {
+  BlockHistory found;
+  for_each_pool([&](BlockPool& pool) {
+    if (found.bytes == 0) found = pool.history(address);
+  });
+  return found;
+}
+
 void CachingAllocator::Impl::set_options(const AllocatorOptions& options) {
   MutexLock lock(growth_mutex_);
   all_options_.push_front(options);
   options_.store(&all_options_.front(), std::memory_order_release);
+}
+
+std::vector<SegmentSnapshot> CachingAllocator::Impl::snapshot() {
+  std::vector<SegmentSnapshot> segments;
+  for_each_pool([&segments](BlockPool& pool) { pool.add_to(segments); });
+  std::sort(segments.begin(), segments.end(),
+            [](const SegmentSnapshot& a, const SegmentSnapshot& b) { return a.address < b.address; });
+  return segments;
 }
 
 void CachingAllocator::Impl::set_memory_fraction(double fraction) {
@@ -436,6 +461,7 @@ void CachingAllocator::record_stream(Block* block, Queue& queue) {
   cached.pool->record_use(cached, queue);
 }
 Block* CachingAllocator::find(const void* address) const { return impl_->find(address); }
+std::vector<SegmentSnapshot> CachingAllocator::snapshot() const { return impl_->snapshot(); }
 void CachingAllocator::release_cached() { impl_->release_cached(); }
 void CachingAllocator::set_options(const AllocatorOptions& options) { impl_->set_options(options); }
 AllocatorOptions CachingAllocator::options() const { return impl_->options(); }

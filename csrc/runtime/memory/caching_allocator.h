@@ -13,10 +13,12 @@
 
 #include <cstddef>
 #include <memory>
+#include <vector>
 
 #include "runtime/export.h"
 #include "runtime/memory/allocator_options.h"
 #include "runtime/memory/block.h"
+#include "runtime/memory/snapshot.h"
 #include "runtime/memory/stats.h"
 #include "runtime/stream.h"
 
@@ -51,6 +53,7 @@ class NPU_API CachingAllocator {
   double memory_fraction() const;
 
   AllocatorStats stats() const;
+  std::vector<SegmentSnapshot> snapshot() const;  // by address; each pool as it is when it is looked at
   void reset_peak_stats();
   void reset_accumulated_stats();
 

@@ -69,6 +69,7 @@ void split(CachedBlock& block, size_t bytes, CachedBlock& rest) noexcept {
   rest.device = block.device;
   rest.kind = block.kind;
   rest.pool = block.pool;
+  rest.stream = block.stream;
   rest.freed_at = block.freed_at;
   rest.previous = &block;
   rest.next = block.next;
