@@ -29,7 +29,7 @@ LAYERS = {
 }
 # Of the bridge, operators know the headers that wrap one noun of the runtime for PyTorch, not how PyTorch is hooked up.
 BRIDGE_OF_OPS = {f"aten/bridge/{noun}.h" for noun in
-                 ("allocator", "errors", "generator", "host_allocator", "stream")}
+                 ("allocator", "errors", "generator", "host_allocator", "stream", "sync_debug_mode")}
 DRIVER = "csrc/runtime/driver/driver.h"
 WITHOUT_TORCH = ("csrc/runtime", "csrc/kernels", "test/runtime", "test/kernels")
 WITHOUT_PYTHON = (*WITHOUT_TORCH, "csrc/aten")

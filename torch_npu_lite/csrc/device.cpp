@@ -2,6 +2,7 @@
 
 #include <pybind11/stl.h>
 
+#include "aten/bridge/sync_debug_mode.h"
 #include "aten/ops/op_stats.h"
 #include "bindings.h"
 #include "runtime/context.h"
@@ -63,6 +64,8 @@ void bind_device(py::module_& m) {
   m.def("synchronize", [](DeviceIndex device) { primary_context(device).synchronize(); });
   m.def("device_properties", &properties);
   m.def("engine_usage", &engine_usage, py::arg("device"));
+  m.def("sync_debug_mode", [] { return static_cast<int>(aten::sync_debug_mode()); });
+  m.def("set_sync_debug_mode", [](int mode) { aten::set_sync_debug_mode(static_cast<aten::SyncDebugMode>(mode)); });
   m.def("op_stats", &op_stats, py::arg("reset") = false,
         "Calls by operator and route since the start or the last reset: {'aten::add.Tensor': {'kernel': 1, ...}}.");
 }

@@ -5,11 +5,15 @@ from typing import Any
 import torch
 
 from torch_npu_lite._C import op_stats
+from torch_npu_lite.npu import amp
+from torch_npu_lite.npu.absent import explain
 from torch_npu_lite.npu.device import (  # noqa: F401  (PyTorch calls the private ones)
     _exchange_device,
     _is_in_bad_fork,
     _lazy_init,
     _maybe_exchange_device,
+    can_device_access_peer,
+    clock_rate,
     current_device,
     device,
     device_count,
@@ -18,27 +22,41 @@ from torch_npu_lite.npu.device import (  # noqa: F401  (PyTorch calls the privat
     get_device_capability,
     get_device_name,
     get_device_properties,
+    get_sync_debug_mode,
     init,
     is_available,
     is_initialized,
+    is_tf32_supported,
     set_device,
+    set_sync_debug_mode,
     synchronize,
+    utilization,
 )
 from torch_npu_lite.npu.memory import (
     caching_allocator_alloc,
     caching_allocator_delete,
+    device_memory_used,
     empty_cache,
+    get_allocator_backend,
     get_per_process_memory_fraction,
+    host_memory_stats,
+    host_memory_stats_as_nested_dict,
     max_memory_allocated,
+    max_memory_cached,
     max_memory_reserved,
     mem_get_info,
     memory_allocated,
+    memory_cached,
     memory_reserved,
+    memory_snapshot,
     memory_stats,
+    memory_stats_as_nested_dict,
     memory_summary,
+    reset_accumulated_host_memory_stats,
     reset_accumulated_memory_stats,
     reset_max_memory_allocated,
     reset_max_memory_cached,
+    reset_peak_host_memory_stats,
     reset_peak_memory_stats,
     set_per_process_memory_fraction,
 )
@@ -60,9 +78,14 @@ from torch_npu_lite.npu.streams import (
     StreamContext,
     current_stream,
     default_stream,
+    get_stream_from_external,
+    is_current_stream_capturing,
     set_stream,
     stream,
 )
+
+has_half = True
+has_magma = False
 
 
 def get_amp_supported_dtype() -> list[torch.dtype]:
@@ -80,7 +103,7 @@ def __getattr__(name: str) -> Any:
         return default_generators()
     if name == "_initialized":  # torch.utils.checkpoint asks before it saves the generators' states
         return is_initialized()
-    raise AttributeError(f"module 'torch.npu' has no attribute '{name}'")
+    raise AttributeError(explain(name))
 
 
 __all__ = [
@@ -88,16 +111,22 @@ __all__ = [
     "ExternalStream",
     "Stream",
     "StreamContext",
+    "amp",
     "caching_allocator_alloc",
     "caching_allocator_delete",
+    "can_device_access_peer",
+    "clock_rate",
     "current_device",
     "current_stream",
+    "default_generators",
     "default_stream",
     "device",
     "device_count",
+    "device_memory_used",
     "device_of",
     "empty_cache",
     "engine_usage",
+    "get_allocator_backend",
     "get_amp_supported_dtype",
     "get_device_capability",
     "get_device_name",
@@ -105,24 +134,40 @@ __all__ = [
     "get_per_process_memory_fraction",
     "get_rng_state",
     "get_rng_state_all",
+    "get_stream_from_external",
+    "get_sync_debug_mode",
+    "has_half",
+    "has_magma",
+    "host_memory_stats",
+    "host_memory_stats_as_nested_dict",
     "init",
     "initial_seed",
     "is_available",
     "is_bf16_supported",
+    "is_current_stream_capturing",
     "is_initialized",
+    "is_tf32_supported",
     "manual_seed",
     "manual_seed_all",
     "max_memory_allocated",
+    "max_memory_cached",
     "max_memory_reserved",
     "mem_get_info",
+    "memory",
     "memory_allocated",
+    "memory_cached",
     "memory_reserved",
+    "memory_snapshot",
     "memory_stats",
+    "memory_stats_as_nested_dict",
     "memory_summary",
     "op_stats",
+    "random",
+    "reset_accumulated_host_memory_stats",
     "reset_accumulated_memory_stats",
     "reset_max_memory_allocated",
     "reset_max_memory_cached",
+    "reset_peak_host_memory_stats",
     "reset_peak_memory_stats",
     "seed",
     "seed_all",
@@ -131,6 +176,9 @@ __all__ = [
     "set_rng_state",
     "set_rng_state_all",
     "set_stream",
+    "set_sync_debug_mode",
     "stream",
+    "streams",
     "synchronize",
+    "utilization",
 ]

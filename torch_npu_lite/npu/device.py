@@ -1,5 +1,6 @@
 """Devices: which there are, which one is current, when they are done."""
 
+import time
 from typing import Any
 
 import torch
@@ -113,6 +114,56 @@ def get_device_name(device: Device = None) -> str:
 def get_device_capability(device: Device = None) -> tuple[int, int]:
     properties = get_device_properties(device)
     return properties.major, properties.minor
+
+
+def can_device_access_peer(device: Device, peer_device: Device) -> bool:
+    """Whether copies between two devices go straight from memory to memory: between any two different ones."""
+    index, peer = device_index(device), device_index(peer_device)
+    for each in (index, peer):
+        get_device_properties(each)  # says which devices there are
+    return index != peer
+
+
+def clock_rate(device: Device = None) -> int:
+    """The nominal clock in MHz; it says nothing about the speed of the simulation."""
+    return get_device_properties(device).clock_mhz
+
+
+def is_tf32_supported() -> bool:
+    """float32 is computed with all its digits."""
+    return False
+
+
+_SYNC_DEBUG_MODES = ("default", "warn", "error")
+
+
+def set_sync_debug_mode(debug_mode: int | str) -> None:
+    """What happens when a call makes the host wait for the work of a stream (``.item()``, ``.cpu()``, ``nonzero()``):
+    nothing ("default" or 0), a warning ("warn" or 1), a RuntimeError ("error" or 2)."""
+    for mode, name in enumerate(_SYNC_DEBUG_MODES):
+        if debug_mode in (mode, name):
+            return _C.set_sync_debug_mode(mode)
+    raise RuntimeError(f"debug_mode is {debug_mode!r}, expected one of 'default', 'warn', 'error' or 0, 1, 2")
+
+
+def get_sync_debug_mode() -> int:
+    return _C.sync_debug_mode()
+
+
+_COMPUTE_ENGINES = ("cube", "vector", "rng")
+_seen_at: dict[int, tuple[int, int]] = {}  # device -> time and busy time of the latest utilization(), in ns
+_loaded_ns = time.monotonic_ns()
+
+
+def utilization(device: Device = None) -> int:
+    """Percent of the time since the last call, or since loading, in which the compute engines ran tasks. Tasks that run
+    side by side count each, up to 100."""
+    index = device_index(device)
+    usage = engine_usage(index)
+    now, busy = time.monotonic_ns(), sum(usage[engine]["busy_ns"] for engine in _COMPUTE_ENGINES)
+    then, busy_then = _seen_at.get(index, (_loaded_ns, 0))
+    _seen_at[index] = now, busy
+    return min(100, 100 * (busy - busy_then) // max(1, now - then))
 
 
 def engine_usage(device: Device = None) -> dict[str, dict[str, int]]:

@@ -1,12 +1,14 @@
 """Device memory: what is used, what is cached, what is left. Keys and meanings are those of ``torch.cuda``."""
 
 from collections import OrderedDict
+from collections.abc import Iterator
 from typing import Any
 
 import torch
+from typing_extensions import deprecated
 
 from torch_npu_lite import _C
-from torch_npu_lite.npu.device import Device, device_index, is_initialized
+from torch_npu_lite.npu.device import Device, device_count, device_index, is_initialized
 
 
 def empty_cache() -> None:
@@ -16,6 +18,10 @@ def empty_cache() -> None:
 
 def memory_stats(device: Device = None) -> OrderedDict[str, Any]:
     return torch.accelerator.memory.memory_stats(device_index(device))
+
+
+def memory_stats_as_nested_dict(device: Device = None) -> dict[str, Any]:
+    return torch._C._accelerator_getDeviceStats(device_index(device)) if is_initialized() else {}
 
 
 def memory_allocated(device: Device = None) -> int:
@@ -44,17 +50,78 @@ def reset_accumulated_memory_stats(device: Device = None) -> None:
     torch.accelerator.memory.reset_accumulated_memory_stats(device_index(device))
 
 
+@deprecated("it resets all peaks; use reset_peak_memory_stats()", category=FutureWarning)
 def reset_max_memory_allocated(device: Device = None) -> None:
     reset_peak_memory_stats(device)
 
 
+@deprecated("it resets all peaks; use reset_peak_memory_stats()", category=FutureWarning)
 def reset_max_memory_cached(device: Device = None) -> None:
     reset_peak_memory_stats(device)
+
+
+@deprecated("memory_cached() has the name memory_reserved() now", category=FutureWarning)
+def memory_cached(device: Device = None) -> int:
+    return memory_reserved(device)
+
+
+@deprecated("max_memory_cached() has the name max_memory_reserved() now", category=FutureWarning)
+def max_memory_cached(device: Device = None) -> int:
+    return max_memory_reserved(device)
+
+
+def host_memory_stats() -> OrderedDict[str, Any]:
+    """Statistics of pinned host memory; times are in microseconds."""
+    return OrderedDict(sorted(_flatten("", host_memory_stats_as_nested_dict())))
+
+
+def host_memory_stats_as_nested_dict() -> dict[str, Any]:
+    return _C.host_memory_stats() if is_initialized() else {}
+
+
+def reset_peak_host_memory_stats() -> None:
+    _C.reset_peak_host_memory_stats()
+
+
+def reset_accumulated_host_memory_stats() -> None:
+    _C.reset_accumulated_host_memory_stats()
+
+
+def _flatten(prefix: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _flatten(f"{prefix}.{key}" if prefix else key, inner)
+    else:
+        yield prefix, value
+
+
+def memory_snapshot(mempool_id: tuple[int, int] | None = None, include_traces: bool = True) -> list[dict[str, Any]]:
+    """The segments of all devices and their blocks, by address. Nothing records where blocks were allocated: `frames`
+    are empty, and `include_traces` changes nothing."""
+    if mempool_id not in (None, (0, 0)):
+        raise ValueError(f"there is no memory pool {mempool_id}; all memory is in the pool (0, 0)")
+    return [segment for device in range(device_count()) for segment in _C.memory_snapshot(device)]
+
+
+def get_allocator_backend() -> str:
+    """ "native": a caching allocator that works as PyTorch's own."""
+    return "native"
+
+
+def _set_allocator_settings(settings: str) -> None:
+    """Changes what PYTORCH_ALLOC_CONF sets, for allocations from now on."""
+    torch._C._accelerator_setAllocatorSettings(settings)
 
 
 def mem_get_info(device: Device = None) -> tuple[int, int]:
     """Free and total bytes of the device, whoever uses the rest."""
     return torch.accelerator.memory.get_memory_info(device_index(device))
+
+
+def device_memory_used(device: Device = None) -> int:
+    """Bytes of the device that are in use, whoever uses them."""
+    free, total = mem_get_info(device)
+    return total - free
 
 
 def set_per_process_memory_fraction(fraction: float, device: Device = None) -> None:

@@ -43,7 +43,8 @@ class ExternalStream(Stream):
     """A stream made by other code that uses the runtime, by its native handle. The other code owns it."""
 
     def __new__(cls, stream_ptr: int, device: Device = None, **_: Any) -> "ExternalStream":
-        return _stream_of_id(cls, device_index(device), _C.stream_of_handle(device_index(device), stream_ptr))
+        index = device_index(device)
+        return _stream_of_id(cls, index, _C.stream_of_handle(index, stream_ptr))
 
 
 class Event(torch.Event):
@@ -64,6 +65,17 @@ class Event(torch.Event):
 def _stream_of_id(cls: type[Stream], index: int, stream_id: int) -> Any:
     device_type = torch._C._autograd.DeviceType.PrivateUse1.value
     return torch.Stream.__new__(cls, stream_id=stream_id, device_index=index, device_type=device_type)
+
+
+def get_stream_from_external(data_ptr: int, device: Device = None) -> Stream:
+    """A stream made by other code that uses the runtime, by its native handle. The other code owns it."""
+    index = device_index(device)
+    return _stream_of_id(Stream, index, _C.stream_of_handle(index, data_ptr))
+
+
+def is_current_stream_capturing() -> bool:
+    """Streams do not record graphs yet."""
+    return False
 
 
 def current_stream(device: Device = None) -> Stream:

@@ -4,6 +4,7 @@
 #include "aten/bridge/allocator.h"
 #include "aten/bridge/errors.h"
 #include "aten/bridge/stream.h"
+#include "aten/bridge/sync_debug_mode.h"
 #include "runtime/context.h"
 #include "runtime/device.h"
 #include "runtime/event.h"
@@ -67,6 +68,7 @@ struct GuardImpl final : c10::impl::DeviceGuardImplInterface {
     return translate_errors([&] { return unwrap(stream).query(); });
   }
   void synchronizeStream(const c10::Stream& stream) const override {
+    note_synchronizing_call();
     translate_errors([&] { unwrap(stream).synchronize(); });
   }
   bool isStreamCapturing(const c10::Stream&) const override { return false; }

@@ -11,6 +11,7 @@
 
 #include "aten/bridge/errors.h"
 #include "aten/bridge/stream.h"
+#include "aten/bridge/sync_debug_mode.h"
 #include "aten/ops/library.h"
 #include "runtime/driver/driver.h"
 
@@ -25,7 +26,7 @@ class HostCall {
     const c10::FunctionSchema& schema = op_.schema();
     const size_t first = stack.size() - schema.arguments().size();
     for (size_t i = first; i < stack.size(); ++i) find_device(stack[i]);
-    if (device_) translate_errors([&] { current_stream(device_->index()).synchronize(); });
+    if (device_) wait_for(device_->index());
     for (size_t i = first; i < stack.size(); ++i) stack[i] = to_host(stack[i], schema.arguments()[i - first].name());
     call(stack);
     for (const Pair& pair : pairs_) write_back(pair);
@@ -38,6 +39,11 @@ class HostCall {
     at::Tensor host;
     const void* data;  // of the alias before the call
   };
+
+  static void wait_for(c10::DeviceIndex device) {
+    note_synchronizing_call();
+    translate_errors([device] { current_stream(device).synchronize(); });
+  }
 
   void call(torch::jit::Stack& stack) {
     const at::AutoDispatchBelowADInplaceOrView below_autograd;

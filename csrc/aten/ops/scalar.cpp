@@ -8,6 +8,7 @@
 
 #include "aten/bridge/errors.h"
 #include "aten/bridge/stream.h"
+#include "aten/bridge/sync_debug_mode.h"
 #include "aten/ops/counted.h"
 #include "runtime/driver/driver.h"
 
@@ -17,6 +18,7 @@ namespace {
 // Waits for the current stream and reports the device's first pending error, as every synchronising call does.
 at::Scalar local_scalar_dense(const at::Tensor& self) {
   TORCH_CHECK(self.numel() == 1, "a tensor with ", self.numel(), " elements cannot be converted to a number");
+  note_synchronizing_call();
   const void* address = translate_errors([&] {
     current_stream(self.get_device()).synchronize();
     return npu::driver().translate(self.const_data_ptr());

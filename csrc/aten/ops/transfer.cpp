@@ -7,6 +7,7 @@
 #include "aten/bridge/errors.h"
 #include "aten/bridge/host_allocator.h"
 #include "aten/bridge/stream.h"
+#include "aten/bridge/sync_debug_mode.h"
 #include "kernels/copy.h"
 #include "runtime/event.h"
 
@@ -110,6 +111,7 @@ void copy_to_device(const at::Tensor& device, const at::Tensor& host, size_t byt
     void* destination = device.mutable_data_ptr();
     const void* source = host.const_data_ptr();
     if (wait) {
+      note_synchronizing_call();
       launch_in(stream, {destination, source, bytes}, wait);
       finish(stream, host);
     } else if (bytes <= StagedCopy::kMaxBytes) {
@@ -130,6 +132,7 @@ void copy_to_host(const at::Tensor& host, const at::Tensor& device, size_t bytes
   translate_errors([&] {
     Stream& stream = current_stream(device.get_device());
     wait = wait || !is_pinned(host.const_data_ptr());
+    if (wait) note_synchronizing_call();
     launch(stream, kernels::kCopyOut, kernels::kCopyOutAsync, {host.mutable_data_ptr(), device.const_data_ptr(), bytes},
            wait);
     wait ? finish(stream, host) : hold_pinned(host, stream);
