@@ -7,6 +7,7 @@ from enum import IntEnum
 import torch
 
 from torch_npu_lite import _C, npu
+from torch_npu_lite._on_import import when_imported
 
 
 def register() -> None:
@@ -14,6 +15,7 @@ def register() -> None:
     torch._register_device_module("npu", npu)
     torch.utils.generate_methods_for_privateuse1_backend(for_tensor=True, for_module=True, for_storage=True)
     torch.utils.checkpoint.DefaultDeviceType.set_device_type("npu")
+    when_imported("torch._dynamo", register_with_dynamo)
     work_around_dlpack()
     atexit.register(_C.shutdown)
     accelerator = torch._C._get_accelerator().type
@@ -24,6 +26,12 @@ def register() -> None:
             RuntimeWarning,
             stacklevel=2,
         )
+
+
+def register_with_dynamo() -> None:
+    from torch_npu_lite import _dynamo
+
+    _dynamo.register()
 
 
 def work_around_dlpack() -> None:

@@ -86,6 +86,7 @@ from torch_npu_lite.npu.streams import (
 
 has_half = True
 has_magma = False
+_FOR_INDUCTOR = ("Scheduling", "PythonWrapperCodegen", "CppWrapperCodegen", "WrapperFxCodegen")
 
 
 def get_amp_supported_dtype() -> list[torch.dtype]:
@@ -103,6 +104,10 @@ def __getattr__(name: str) -> Any:
         return default_generators()
     if name == "_initialized":  # torch.utils.checkpoint asks before it saves the generators' states
         return is_initialized()
+    if name in _FOR_INDUCTOR:  # which has been loaded when it asks
+        from torch_npu_lite import _inductor
+
+        return getattr(_inductor, name)
     raise AttributeError(explain(name))
 
 
