@@ -119,7 +119,7 @@ def run(row: Row, function: NativeFunction, inputs: list[Argument], outs: list[s
     body = "\n    ".join(lines)
     return f"""\
 void run_{name}(const TaskContext& context, const void* block) {{
-  run_library_task(context, block, [](ArgumentReader& in) {{
+  run_library_task(context, block, [&](ArgumentReader& in) {{
     {body}
   }});
 }}
@@ -128,7 +128,8 @@ void run_{name}(const TaskContext& context, const void* block) {{
 
 def call(row: Row, function: NativeFunction, inputs: list[str], outs: list[str]) -> list[str]:
     if row.call not in (None, "functional"):
-        return [f"tasks::{row.call}({', '.join(inputs + outs)});"]
+        name, _, first = row.call.partition("(")
+        return [f"tasks::{name}({', '.join([*filter(None, [first[:-1]]), *inputs, *outs])});"]
     target = row.out_function if outs and row.out_function is not None and row.call is None else None
     if target is not None:
         signature = CppSignatureGroup.from_native_function(target, method=False, fallback_binding=False)

@@ -2,8 +2,6 @@
 
 #include <ATen/ops/add.h>
 #include <ATen/ops/addcmul.h>
-#include <ATen/ops/convolution.h>
-#include <ATen/ops/convolution_backward.h>
 #include <ATen/ops/mul.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/sub.h>
@@ -35,25 +33,6 @@ at::Tensor with_bias(const at::Tensor& gates, const OptionalTensor& bias) {
 }
 
 }  // namespace
-
-void convolution(const at::Tensor& input, const at::Tensor& weight, const OptionalTensor& bias, at::IntArrayRef stride,
-                 at::IntArrayRef padding, at::IntArrayRef dilation, bool transposed, at::IntArrayRef output_padding,
-                 int64_t groups, const at::Tensor& out) {
-  give(at::convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups), out);
-}
-
-void convolution_backward(const at::Tensor& grad_output, const at::Tensor& input, const at::Tensor& weight,
-                          at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation, bool transposed,
-                          at::IntArrayRef output_padding, int64_t groups, std::array<bool, 3> output_mask,
-                          const at::Tensor& grad_input, const at::Tensor& grad_weight, const at::Tensor& grad_bias) {
-  const std::array<int64_t, 1> bias_sizes = {grad_output.size(1)};
-  const auto [input_result, weight_result, bias_result] =
-      at::convolution_backward(grad_output, input, weight, at::OptionalIntArrayRef(bias_sizes), stride, padding,
-                               dilation, transposed, output_padding, groups, output_mask);
-  give(input_result, grad_input);
-  give(weight_result, grad_weight);
-  give(bias_result, grad_bias);
-}
 
 void lstm_cell(const at::Tensor& input_gates, const at::Tensor& hidden_gates, const at::Tensor& cx,
                const OptionalTensor& input_bias, const OptionalTensor& hidden_bias, const at::Tensor& hy,

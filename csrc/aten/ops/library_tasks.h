@@ -1,12 +1,14 @@
 // What a task of the library route calls when PyTorch has no CPU kernel of the operator's own name. The column `call` of
 // npu_functions.yaml names them. Arguments are CPU aliases of device memory in schema order, outputs last; an undefined
-// output is not wanted.
+// output is not wanted. Those that cut themselves into tiles take the task's context first: `call: name(context)`.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 #include <array>
 #include <optional>
+
+#include "runtime/task.h"
 
 namespace npu::aten {
 
@@ -17,13 +19,14 @@ namespace tasks {
 
 using OptionalTensor = std::optional<at::Tensor>;
 
-void convolution(const at::Tensor& input, const at::Tensor& weight, const OptionalTensor& bias, at::IntArrayRef stride,
-                 at::IntArrayRef padding, at::IntArrayRef dilation, bool transposed, at::IntArrayRef output_padding,
-                 int64_t groups, const at::Tensor& out);
-void convolution_backward(const at::Tensor& grad_output, const at::Tensor& input, const at::Tensor& weight,
-                          at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation, bool transposed,
-                          at::IntArrayRef output_padding, int64_t groups, std::array<bool, 3> output_mask,
-                          const at::Tensor& grad_input, const at::Tensor& grad_weight, const at::Tensor& grad_bias);
+void convolution(const TaskContext& context, const at::Tensor& input, const at::Tensor& weight,
+                 const OptionalTensor& bias, at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation,
+                 bool transposed, at::IntArrayRef output_padding, int64_t groups, const at::Tensor& out);
+void convolution_backward(const TaskContext& context, const at::Tensor& grad_output, const at::Tensor& input,
+                          const at::Tensor& weight, at::IntArrayRef stride, at::IntArrayRef padding,
+                          at::IntArrayRef dilation, bool transposed, at::IntArrayRef output_padding, int64_t groups,
+                          std::array<bool, 3> output_mask, const at::Tensor& grad_input, const at::Tensor& grad_weight,
+                          const at::Tensor& grad_bias);
 
 // `workspace` holds the activated gates: input, forget, cell, output.
 void lstm_cell(const at::Tensor& input_gates, const at::Tensor& hidden_gates, const at::Tensor& cx,

@@ -146,7 +146,12 @@ TensorSpec convolution(const at::Tensor& input, const at::Tensor& weight, at::In
                                                groups)
                  : at::native::conv_output_size(input.sizes(), weight.sizes(), padding, stride, dilation);
   TensorSpec spec = of(sizes, input.options());
-  if (at::native::mkldnn_conv_use_channels_last(input, weight))
+  const auto is_channels_last = [](const at::Tensor& tensor) {
+    return tensor.suggest_memory_format() == at::MemoryFormat::ChannelsLast;
+  };
+  // The kernels that double precision is left to keep the layout in two dimensions.
+  const bool kept = input.scalar_type() == at::kDouble && (is_channels_last(input) || is_channels_last(weight));
+  if (kept || at::native::mkldnn_conv_use_channels_last(input, weight))
     spec.options = spec.options.memory_format(input.dim() == 5 ? at::MemoryFormat::ChannelsLast3d
                                                                : at::MemoryFormat::ChannelsLast);
   return spec;
