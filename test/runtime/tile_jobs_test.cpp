@@ -22,7 +22,7 @@ TEST(TileJobsTest, EveryTileRunsOnceWithHelpersFromManyThreads) {
   std::vector<std::thread> helpers;
   for (int i = 0; i < 3; ++i)
     helpers.emplace_back([&] {
-      while (!stop) jobs.help(INT64_MAX);
+      while (!stop) jobs.help();
     });
   for (int round = 0; round < 200; ++round) {
     Counts counts;
@@ -36,7 +36,7 @@ TEST(TileJobsTest, EveryTileRunsOnceWithHelpersFromManyThreads) {
 
 TEST(TileJobsTest, HelpFindsNothingWhenThereIsNothing) {
   TileJobs jobs;
-  EXPECT_FALSE(jobs.help(INT64_MAX));
+  EXPECT_FALSE(jobs.help());
 }
 
 TEST(TileJobsTest, MoreJobsThanPlacesStillComplete) {

@@ -297,15 +297,31 @@ bool Executor::wait(SimQueue& queue, uint64_t number, int64_t deadline_ns) {
 
 // Returns at the latest when there has been nothing to do for a while.
 void Executor::help(SimQueue& queue, uint64_t number, int64_t until_ns) {
-  if (claim(queue)) run(queue, Role::kHost, number, until_ns);
+  if (claim(queue)) {
+    executing_.fetch_add(1);
+    run(queue, Role::kHost, number, until_ns);
+    executing_.fetch_sub(1);
+  }
   int64_t now = clock_.now_ns();
   for (int64_t spin_until = now + kHostSpinNs; queue.completed() < number; now = clock_.now_ns()) {
-    if (now >= std::min(spin_until, until_ns)) return;
-    if (tile_jobs_.help(1))
+    if (now >= std::min(spin_until, until_ns)) break;
+    if (help_with_tile())
       spin_until = clock_.now_ns() + kHostSpinNs;
     else
       pause_a_little();
   }
+  if (tiles_wait()) wake_worker();  // to take this thread's place
+}
+
+bool Executor::help_with_tile() {
+  if (!tiles_wait()) return false;
+  bool worked = false;
+  if (executing_.fetch_add(1) < options_.workers) {
+    if (tiles_wait()) wake_worker();  // each helper calls the next one
+    worked = tile_jobs_.help();
+  }
+  executing_.fetch_sub(1);
+  return worked;
 }
 
 bool Executor::sleep_until_completed(SimQueue& queue, uint64_t number, int64_t until_ns) {
@@ -321,14 +337,13 @@ void Executor::worker_main() {
   SimQueue* last = nullptr;
   while (!stopping_.load(std::memory_order_relaxed)) {
     SimQueue* queue = pop_ready();
+    if (queue == nullptr && help_with_tile()) continue;  // one at a time: a stream's own tasks come first
     if (queue == nullptr) queue = linger(last);
     if (queue == nullptr) queue = sleep();
-    if (queue != nullptr) {
-      run(*queue, Role::kWorker, UINT64_MAX);
-    } else if (tile_jobs_.any()) {
-      wake_worker();  // each helper calls the next one as long as there are tiles
-      tile_jobs_.help(INT64_MAX);
-    }
+    if (queue == nullptr) continue;
+    executing_.fetch_add(1);
+    run(*queue, Role::kWorker, UINT64_MAX);
+    executing_.fetch_sub(1);
     last = queue;
   }
 }
@@ -375,7 +390,7 @@ SimQueue* Executor::linger(SimQueue* last) {
     found = pop_ready();
     if (found != nullptr || stopping_.load(std::memory_order_relaxed)) break;
     // Tiles may take long: worker_main takes them when nobody relies on this thread to look any more.
-    if (tile_jobs_.any() || clock_.now_ns() >= until) break;
+    if (tiles_wait() || clock_.now_ns() >= until) break;
     spin.pause_or_yield();
   }
   spinning_.fetch_sub(1, std::memory_order_seq_cst);
@@ -395,7 +410,7 @@ SimQueue* Executor::linger(SimQueue* last) {
 SimQueue* Executor::sleep() {
   MutexLock lock(mutex_);
   sleeping_.fetch_add(1, std::memory_order_seq_cst);
-  while (ready_.load(std::memory_order_seq_cst) == 0 && !tile_jobs_.any() && !stopping_.load(std::memory_order_seq_cst))
+  while (ready_.load(std::memory_order_seq_cst) == 0 && !tiles_wait() && !stopping_.load(std::memory_order_seq_cst))
     work_.wait(mutex_);
   sleeping_.fetch_sub(1, std::memory_order_seq_cst);
   return stopping_.load(std::memory_order_relaxed) ? nullptr : take_ready();

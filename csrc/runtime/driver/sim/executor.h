@@ -23,7 +23,7 @@
 namespace npu {
 
 struct ExecutorOptions {
-  int workers = 1;
+  int workers = 1;           // also how many threads may share the tiles of tasks
   double hang_report_s = 0;  // 0 = never
 };
 
@@ -60,6 +60,9 @@ class Executor final : public TaskExecutor {
   bool claim(SimQueue& queue);                          // makes an idle or ready queue with tasks this thread's
   void check_may_go_on(const std::string& what) const;  // after close()
   void help(SimQueue& queue, uint64_t number, int64_t until_ns);
+  // Tiles go to as many threads as there are workers, hosts included: more would only take turns on the same cores.
+  bool tiles_wait() const noexcept { return tile_jobs_.any() && executing_.load() < options_.workers; }
+  bool help_with_tile();
   bool sleep_until_completed(SimQueue& queue, uint64_t number, int64_t until_ns);
 
   void worker_main();
@@ -80,6 +83,7 @@ class Executor final : public TaskExecutor {
   alignas(64) std::atomic<int> ready_{0};  // strands in the scheduler
   std::atomic<int> spinning_{0};           // workers that poll
   std::atomic<int> sleeping_{0};
+  std::atomic<int> executing_{0};  // workers and waiting hosts with a strand or tiles in hand
   std::atomic<std::thread::id> closed_by_{};
   std::atomic<bool> closed_{false};  // implied by stopping_
   std::atomic<bool> stopping_{false};

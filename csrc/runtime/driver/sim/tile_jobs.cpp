@@ -44,12 +44,12 @@ bool TileJobs::work_on(Job& job, int64_t limit) {
   return taken > 0;
 }
 
-bool TileJobs::help(int64_t limit) {
+bool TileJobs::help() {
   for (Place& place : places_) {
     if (place.job.load(std::memory_order_relaxed) == nullptr) continue;
     place.pins.fetch_add(1, std::memory_order_seq_cst);
     Job* job = place.job.load(std::memory_order_seq_cst);
-    const bool worked = job != nullptr && work_on(*job, limit);
+    const bool worked = job != nullptr && work_on(*job, 1);
     place.pins.fetch_sub(1, std::memory_order_seq_cst);
     if (worked) return true;
   }

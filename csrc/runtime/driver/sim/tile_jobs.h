@@ -26,7 +26,7 @@ class TileJobs {
   }
 
   bool any() const noexcept { return jobs_.load(std::memory_order_seq_cst) > 0; }  // a job has tiles nobody has taken
-  bool help(int64_t limit);  // takes at most `limit` tiles of one job; false = there was nothing to take
+  bool help();  // takes one tile of some job; false = there was nothing to take
 
  private:
   struct Job {
