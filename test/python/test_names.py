@@ -28,6 +28,11 @@ def test_a_name_that_nobody_has_is_an_ordinary_attribute_error():
         torch.npu.frobnicate  # noqa: B018
 
 
+def test_errors_are_those_of_torch():
+    assert torch.npu.OutOfMemoryError is torch.OutOfMemoryError
+    assert torch.npu.AcceleratorError is torch.AcceleratorError
+
+
 def test_peers_are_all_other_devices():
     assert torch.npu.can_device_access_peer(0, 1)
     assert torch.npu.can_device_access_peer("npu:1", torch.device("npu:0"))

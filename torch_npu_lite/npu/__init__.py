@@ -84,6 +84,8 @@ from torch_npu_lite.npu.streams import (
     stream,
 )
 
+AcceleratorError = torch.AcceleratorError
+OutOfMemoryError = torch.OutOfMemoryError
 has_half = True
 has_magma = False
 _FOR_INDUCTOR = ("Scheduling", "PythonWrapperCodegen", "CppWrapperCodegen", "WrapperFxCodegen")
@@ -112,8 +114,10 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
+    "AcceleratorError",
     "Event",
     "ExternalStream",
+    "OutOfMemoryError",
     "Stream",
     "StreamContext",
     "amp",
