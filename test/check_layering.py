@@ -12,6 +12,8 @@ from pathlib import Path
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^">]+)[">]', re.MULTILINE)
 NO_FUNCTION = re.compile(r"\s*(\{|(template\s*<.*>\s*)?(namespace|class|struct|enum|union|extern)\b)")
+STATEMENT_END = re.compile(r"([;{}:]|^|^ *[{}\[].*},|^#.*|^ *//.*)$")
+LAMBDA = re.compile(r" *\[(?!\[)")  # begins where it ends, whatever it is assigned to
 TORCH = re.compile(r"^(torch|c10|caffe2|ATen|pybind11)/|^Python\.h$")
 PYTHON = re.compile(r"^(torch/csrc/(utils/pybind|Exceptions|THP|autograd/python_)|pybind11/)|^Python\.h$")
 
@@ -127,7 +129,7 @@ def functions(text: str) -> Iterator[tuple[int, int]]:
         if number <= end or not line.endswith("{"):
             continue
         first = number
-        while first and not re.search(r"([;{}:]|^|^ *[{}\[].*},|^#.*|^ *//.*)$", lines[first - 1]):
+        while first and not LAMBDA.match(lines[first]) and not STATEMENT_END.search(lines[first - 1]):
             first -= 1
         head = " ".join(lines[first : number + 1])
         if "(" not in head or head.endswith("= {") or NO_FUNCTION.match(head):

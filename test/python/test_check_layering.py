@@ -35,6 +35,11 @@ def test_a_tree_that_keeps_the_rules_has_no_violation(tmp_path):
     assert violations(tmp_path, {}) == []
 
 
+def test_a_lambda_ends_where_it_ends(tmp_path):
+    text = "const Info kInfo{\n    .run =\n        [](int a) {\n          a++;\n        },\n};\n" + "int x;\n" * 80
+    assert violations(tmp_path, {"csrc/runtime/a.cpp": text}) == []
+
+
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
