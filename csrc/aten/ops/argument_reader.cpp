@@ -114,12 +114,19 @@ void visit_block(void* block, OperandVisitor& visitor) {
     if (record.kind == Record::Kind::kTensor) visit_tensor(record, *name, visitor);
     if (record.kind == Record::Kind::kTensorList) in_list = words_of(record)[0] + 1;
     if (in_list > 0) --in_list;
-    if (in_list == 0 && record.kind != Record::Kind::kPlan) ++name;
+    if (in_list == 0 && record.kind != Record::Kind::kPlan && record.kind != Record::Kind::kSpan) ++name;
   }
 }
 
 ArgumentReader::ArgumentReader(const TaskContext& context, const void* block)
-    : context_(context), cursor_(static_cast<const std::byte*>(block) + sizeof(BlockHeader)) {}
+    : context_(context), cursor_(static_cast<const std::byte*>(block) + sizeof(BlockHeader)) {
+  const auto& header = *static_cast<const BlockHeader*>(block);
+  if (!header.has_span) return;
+  std::memcpy(&span_, static_cast<const std::byte*>(block) + header.bytes - sizeof(span_), sizeof(span_));
+  void* data = context.translate(reinterpret_cast<void*>(span_.begin));
+  span_storage_ = c10::Storage(c10::Storage::use_byte_size_t(), span_.end - span_.begin,
+                               at::DataPtr(data, c10::Device(at::kCPU)), nullptr, /*resizable=*/false);
+}
 
 const Record& ArgumentReader::next() {
   const auto& record = *reinterpret_cast<const Record*>(cursor_);
@@ -129,11 +136,17 @@ const Record& ArgumentReader::next() {
 
 at::Tensor ArgumentReader::alias(const Record& record) {
   const TensorView view(record);
-  void* data = context_.translate(reinterpret_cast<void*>(words_of(record)[0]));
+  const auto address = static_cast<uintptr_t>(words_of(record)[0]);
+  void* data = context_.translate(reinterpret_cast<void*>(address));
   const auto dtype = static_cast<at::ScalarType>(record.dtype);
-  if (view.strides != nullptr)
-    return make_alias(data, view.sizes, {view.strides, view.sizes.size()}, dtype, record.flags);
-  return make_alias(data, view.sizes, c10::contiguous_strides(view.sizes), dtype, record.flags);
+  at::Tensor tensor = view.strides != nullptr
+                          ? make_alias(data, view.sizes, {view.strides, view.sizes.size()}, dtype, record.flags)
+                          : make_alias(data, view.sizes, c10::contiguous_strides(view.sizes), dtype, record.flags);
+  if (span_.contains(address)) {
+    tensor.unsafeGetTensorImpl()->set_storage_keep_dtype(span_storage_);
+    tensor.unsafeGetTensorImpl()->set_storage_offset(static_cast<int64_t>((address - span_.begin) / tensor.itemsize()));
+  }
+  return tensor;
 }
 
 // The value lies in the block itself. Kernels only read it.

@@ -1,9 +1,11 @@
 #include <ATen/core/TensorBody.h>
 #include <ATen/Dispatch_v2.h>
+#include <ATen/EmptyTensor.h>
 #include <c10/core/DeviceType.h>
 #include <c10/util/TypeCast.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 
@@ -11,6 +13,7 @@
 #include "aten/bridge/stream.h"
 #include "aten/ops/arguments.h"
 #include "aten/ops/environment.h"
+#include "aten/ops/numbers.h"
 
 namespace npu::aten {
 namespace {
@@ -32,10 +35,10 @@ uint32_t estimate_ns(const TaskInfo& info, int64_t elements) {
   return static_cast<uint32_t>(std::min(fixed_ns + ns, 4e9));
 }
 
-uint32_t thread_width(const TaskInfo& info, int64_t elements) {
+uint16_t thread_width(const TaskInfo& info, int64_t elements) {
   const bool large =
       info.engines & kCubeEngine ? cube_operations(elements) >= kParallelCubeOperations : elements >= kParallelElements;
-  return large ? static_cast<uint32_t>(library_threads()) : 1;
+  return large ? static_cast<uint16_t>(library_threads()) : 1;
 }
 
 template <class From>
@@ -43,6 +46,15 @@ void convert_number(From value, at::ScalarType dtype, void* to) {
   AT_DISPATCH_V2(dtype, "convert_number", AT_WRAP([&] { *static_cast<scalar_t*>(to) = c10::convert<scalar_t>(value); }),
                  AT_EXPAND(AT_ALL_TYPES_AND_COMPLEX), AT_EXPAND(AT_BAREBONES_UNSIGNED_TYPES), at::kComplexHalf,
                  at::kHalf, at::kBFloat16, at::kBool);
+}
+
+// Layouts for which a kernel may take another path: none or one element, an element that is repeated.
+uint64_t layout_bits(const at::Tensor& tensor) {
+  const at::IntArrayRef sizes = tensor.sizes(), strides = tensor.strides();
+  bool repeated = false;
+  for (size_t i = 0; i < sizes.size(); ++i) repeated |= strides[i] == 0 && sizes[i] > 1;
+  return uint64_t{repeated} | uint64_t{tensor.numel() == 0} << 1 | uint64_t{sizes.empty()} << 2 |
+         uint64_t{lazy_bits(tensor)} << 3;
 }
 
 }  // namespace
@@ -57,6 +69,7 @@ void* ArgumentWriter::write_record(Record record, size_t payload_bytes) {
   std::byte* at = data_ + size_;
   std::memcpy(at, &record, sizeof(record));
   size_ += bytes;
+  has_plan_ |= record.kind == Record::Kind::kPlan;
   if (!in_list_) ++argument_;
   return at + sizeof(Record);
 }
@@ -84,6 +97,7 @@ void ArgumentWriter::write_list(const void* data, size_t count, size_t item_byte
 }
 
 void ArgumentWriter::write(const at::Scalar& scalar) {
+  if (!fits_all(scalar)) numbers_.push_back(scalar);
   const at::ScalarType type = scalar.type();
   void* payload = write_record({.kind = Record::Kind::kScalar, .dtype = static_cast<int8_t>(type)},
                                type == at::kComplexDouble ? 16 : 8);
@@ -130,7 +144,6 @@ void ArgumentWriter::write(const at::IOptTensorListRef& tensors) {
 
 void ArgumentWriter::write(const at::Tensor& tensor) {
   if (!tensor.defined()) return write_none();
-  if (!in_list_) seen_.emplace_back(tensor.unsafeGetTensorImpl(), argument_);
   if (tensor.device().is_privateuseone()) return write_device_tensor(tensor);
   const bool is_value = tensor.device().is_cpu() && (tensor.dim() == 0 || host_tensors_ == HostTensors::kCopyValue);
   if (!is_value) return check_device(tensor);
@@ -139,9 +152,10 @@ void ArgumentWriter::write(const at::Tensor& tensor) {
 
 void ArgumentWriter::write_output(const at::Tensor& tensor) {
   const auto same = std::find_if(seen_.begin(), seen_.end(),
-                                 [&](const auto& entry) { return entry.first == tensor.unsafeGetTensorImpl(); });
+                                 [&](const Seen& seen) { return seen.impl == tensor.unsafeGetTensorImpl(); });
   if (same == seen_.end()) return write(tensor);
-  const int64_t argument = same->second;
+  same->written = true;
+  const int64_t argument = same->argument;
   std::memcpy(write_record({.kind = Record::Kind::kSame}, sizeof(argument)), &argument, sizeof(argument));
 }
 
@@ -149,14 +163,15 @@ void ArgumentWriter::check_device(const at::Tensor& tensor) {
   if (tensor.device().is_privateuseone() && device_ < 0) device_ = tensor.device().index();
   TORCH_CHECK(tensor.device().is_privateuseone() && tensor.device().index() == device_,
               "Expected all tensors to be on the same device, but found at least two devices, ",
-              c10::Device(c10::kPrivateUse1, device_), " and ", tensor.device(), "! (checking argument ",
-              names_[argument_].name, ")");
+              c10::Device(c10::kPrivateUse1, device_), " and ", tensor.device(), "! (checking argument ", name().name,
+              ")");
 }
 
 void ArgumentWriter::write_device_tensor(const at::Tensor& tensor) {
   check_device(tensor);
-  TORCH_CHECK(tensor.layout() == at::kStrided, names_[argument_].name, " has layout ", tensor.layout(),
+  TORCH_CHECK(tensor.layout() == at::kStrided, name().name, " has layout ", tensor.layout(),
               "; npu kernels take strided tensors");
+  note_memory(tensor);
   const size_t rank = tensor.sizes().size();
   const bool contiguous = tensor.is_contiguous();
   const Record record{.kind = Record::Kind::kTensor,
@@ -172,6 +187,7 @@ void ArgumentWriter::write_device_tensor(const at::Tensor& tensor) {
 }
 
 void ArgumentWriter::write_host_tensor(const at::Tensor& tensor) {
+  note_memory(tensor);
   const bool wrapped = tensor.unsafeGetTensorImpl()->is_wrapped_number();
   const at::Tensor value =
       tensor.is_contiguous() && lazy_bits(tensor) == 0 ? tensor : tensor.resolve_conj().resolve_neg().contiguous();
@@ -184,6 +200,58 @@ void ArgumentWriter::write_host_tensor(const at::Tensor& tensor) {
   auto* payload = static_cast<int64_t*>(write_record(record, rank * 8 + bytes));
   std::copy(value.sizes().begin(), value.sizes().end(), payload);
   if (bytes != 0) std::memcpy(payload + rank, value.const_data_ptr(), bytes);
+}
+
+void ArgumentWriter::note_memory(const at::Tensor& tensor) {
+  const at::ScalarType dtype = tensor.scalar_type();
+  dtypes_ |= uint64_t{1} << static_cast<unsigned>(dtype);
+  const uint64_t word =
+      layout_bits(tensor) << 16 | static_cast<uint64_t>(dtype) << 8 | static_cast<uint64_t>(argument_);
+  if (!in_list_ || word != last_word_) signature_.add(word);  // the length of a list does not matter
+  last_word_ = word;
+  Seen seen{.impl = in_list_ ? nullptr : tensor.unsafeGetTensorImpl(),
+            .argument = argument_,
+            .written = name().access != Operand::Access::kRead};
+  if (tensor.device().is_privateuseone() && tensor.numel() != 0) {
+    seen.begin = reinterpret_cast<uintptr_t>(tensor.unsafeGetTensorImpl()->data());
+    seen.end = seen.begin + (tensor.is_contiguous() ? tensor.nbytes()
+                                                    : at::detail::computeStorageNbytes(tensor.sizes(), tensor.strides(),
+                                                                                       tensor.itemsize()));
+  }
+  seen_.push_back(seen);
+}
+
+// Looks whether an operand that is written shares memory with another; such operands and how they lie are part of the
+// signature. Fused operators over lists of tensors, which are long, are left out.
+bool ArgumentWriter::write_span() {
+  constexpr size_t kManyTensors = 32;
+  Span span{UINTPTR_MAX, 0};
+  if (has_plan_ || seen_.size() > kManyTensors) return false;
+  for (const Seen& written : seen_) {
+    if (!written.written) continue;
+    for (const Seen& other : seen_) {
+      if (&other == &written || other.begin >= written.end || written.begin >= other.end) continue;
+      span.begin = std::min({span.begin, written.begin, other.begin});
+      span.end = std::max({span.end, written.end, other.end});
+      signature_.add(other.begin - written.begin);
+      signature_.add(other.end - written.end);
+    }
+  }
+  if (span.end == 0) return false;
+  constexpr uintptr_t kLargestItem = 16;
+  span.begin -= span.begin % kLargestItem;  // offsets are whole elements of any dtype
+  std::memcpy(write_record({.kind = Record::Kind::kSpan}, sizeof(span)), &span, sizeof(span));
+  return true;
+}
+
+void ArgumentWriter::note_overflows() {
+  for (const at::Scalar& number : numbers_)
+    for (uint64_t left = dtypes_; left != 0; left &= left - 1)
+      if (!fits(number, static_cast<at::ScalarType>(std::countr_zero(left)))) {
+        signature_.add(
+            std::bit_cast<uint64_t>(number.isComplex() ? number.toComplexDouble().real() : number.toDouble()));
+        break;
+      }
 }
 
 void ArgumentWriter::write_number(const at::Tensor& value, at::ScalarType dtype) {
@@ -202,9 +270,13 @@ void ArgumentWriter::write_number(const at::Tensor& value, at::ScalarType dtype)
 
 void ArgumentWriter::launch(const TaskInfo& info) {
   TORCH_INTERNAL_ASSERT(device_ >= 0, info.name, " was launched without an npu tensor");
-  const BlockHeader header{names_, static_cast<uint32_t>(size_), thread_width(info, elements_)};
+  const bool has_span = write_span();
+  if (!numbers_.empty()) note_overflows();
+  const BlockHeader header{names_, static_cast<uint32_t>(size_), thread_width(info, elements_), has_span};
   std::memcpy(data_, &header, sizeof(header));
-  translate_errors([&] { current_stream(device_).launch_bytes({info, data_, size_, estimate_ns(info, elements_)}); });
+  const uint32_t cost_ns = estimate_ns(info, elements_);
+  rehearse(info, signature_, data_, size_, cost_ns);
+  translate_errors([&] { current_stream(device_).launch_bytes({info, data_, size_, cost_ns}); });
 }
 
 }  // namespace npu::aten

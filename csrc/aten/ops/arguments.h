@@ -26,6 +26,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "aten/ops/rehearsal.h"
 #include "runtime/stream.h"
 #include "runtime/task.h"
 
@@ -39,7 +40,7 @@ struct ArgumentName {
 
 // One self-describing piece of a block, followed by its payload, padded to 8 bytes.
 struct Record {
-  enum class Kind : uint8_t { kNone, kTensor, kHostTensor, kSame, kScalar, kValue, kList, kTensorList, kPlan };
+  enum class Kind : uint8_t { kNone, kTensor, kHostTensor, kSame, kScalar, kValue, kList, kTensorList, kPlan, kSpan };
   enum Flag : uint8_t { kContiguous = 1, kConjugate = 2, kNegative = 4, kWrappedNumber = 8 };
   Kind kind = Kind::kNone;
   int8_t dtype = 0;  // at::ScalarType of a tensor or scalar
@@ -51,8 +52,17 @@ static_assert(sizeof(Record) == 8);
 
 struct BlockHeader {
   const ArgumentName* names = nullptr;
-  uint32_t bytes = 0;  // of the whole block
-  uint32_t width = 1;  // OpenMP threads of the task, from its shapes alone
+  uint32_t bytes = 0;     // of the whole block
+  uint16_t width = 1;     // OpenMP threads of the task, from its shapes alone
+  bool has_span = false;  // the last record is a Span
+};
+
+// The memory of operands that overlap. The task sees those that begin in it as parts of one storage, which is how PyTorch
+// recognises overlap.
+struct Span {
+  uintptr_t begin = 0;  // device addresses
+  uintptr_t end = 0;
+  bool contains(uintptr_t address) const noexcept { return address >= begin && address < end; }
 };
 
 // How a CPU tensor with dimensions may be passed among npu tensors. 0-dim CPU tensors count as numbers and always may.
@@ -102,7 +112,8 @@ class ArgumentWriter {
   // Whether tensors may still differ in dtype is the operator's business; this one is the block's: raw space for a record.
   void* write_record(Record record, size_t payload_bytes);
 
-  // Queues the task on the current stream of the device of the tensors. Errors: as PyTorch's exception types.
+  // Queues the task on the current stream of the device of the tensors. Errors: as PyTorch's exception types; what the
+  // CPU kernel refuses (rehearsal.h) as its own.
   void launch(const TaskInfo& info);
 
   int64_t elements() const noexcept { return elements_; }  // summed over all tensors
@@ -115,6 +126,10 @@ class ArgumentWriter {
   void write_host_tensor(const at::Tensor& tensor);
   void check_device(const at::Tensor& tensor);
   void grow(size_t bytes);
+  const ArgumentName& name() const noexcept { return names_[in_list_ ? argument_ - 1 : argument_]; }
+  void note_memory(const at::Tensor& tensor);
+  bool write_span();
+  void note_overflows();
 
   static constexpr size_t kStackBytes = 1024;
   alignas(16) std::byte stack_[kStackBytes];
@@ -127,8 +142,21 @@ class ArgumentWriter {
   c10::DeviceIndex device_ = -1;  // of the npu tensors so far
   int argument_ = 0;              // top-level records so far
   bool in_list_ = false;
+  bool has_plan_ = false;
   int64_t elements_ = 0;
-  c10::SmallVector<std::pair<const c10::TensorImpl*, int>, 8> seen_;  // top-level tensors and their argument numbers
+
+  struct Seen {
+    const c10::TensorImpl* impl;  // null in a list
+    int argument;
+    bool written;
+    uintptr_t begin = 0;  // device addresses; none for a value that was copied
+    uintptr_t end = 0;
+  };
+  c10::SmallVector<Seen, 8> seen_;
+  Signature signature_;
+  uint64_t last_word_ = 0;                   // of it
+  uint64_t dtypes_ = 0;                      // a bit for each at::ScalarType among the tensors
+  c10::SmallVector<at::Scalar, 2> numbers_;  // those that do not fit every dtype
 };
 
 // Reads a block in the executing thread, with addresses translated. Everything it returns is valid while the task runs.
@@ -154,6 +182,8 @@ class ArgumentReader {
   const TaskContext& context_;
   const std::byte* cursor_;
   int argument_ = 0;
+  Span span_;
+  c10::Storage span_storage_;
   c10::SmallVector<std::pair<int, at::Tensor>, 6> seen_;
   c10::SmallVector<std::pair<at::Tensor, uint8_t>, 4> outputs_;  // with the lazy bits they came with
 };

@@ -6,6 +6,7 @@
 #include "aten/ops/environment.h"
 #include "aten/ops/kernel_operand.h"
 #include "aten/ops/kernel_route.h"
+#include "aten/ops/numbers.h"
 
 // Fortran's BLAS, exported by libtorch_cpu; column-major.
 extern "C" {
@@ -139,7 +140,9 @@ bool describe_addend(const at::Tensor& self, const at::Tensor& like, MatmulArgum
   return true;
 }
 
-bool is_real(const at::Scalar& scalar) { return !scalar.isComplex() && !scalar.isSymbolic(); }
+bool is_factor(const at::Scalar& number, at::ScalarType dtype) {
+  return !number.isComplex() && !number.isSymbolic() && (fits_all(number) || fits(number, dtype));
+}
 
 }  // namespace
 
@@ -161,7 +164,8 @@ bool bmm(const at::Tensor& self, const at::Tensor& mat2, at::Tensor& out) {
 bool addmm(const at::Tensor& self, const at::Tensor& mat1, const at::Tensor& mat2, const at::Scalar& beta,
            const at::Scalar& alpha, at::Tensor& out) {
   MatmulArguments arguments;
-  if (!is_real(beta) || !is_real(alpha) || !describe(mat1, mat2, 2, arguments)) return false;
+  const at::ScalarType dtype = mat1.scalar_type();
+  if (!is_factor(beta, dtype) || !is_factor(alpha, dtype) || !describe(mat1, mat2, 2, arguments)) return false;
   arguments.alpha = alpha.toDouble();
   arguments.beta = beta.toDouble();
   if (!describe_addend(self, mat1, arguments)) return false;

@@ -4,6 +4,7 @@
 #include "aten/ops/environment.h"
 #include "aten/ops/kernel_operand.h"
 #include "aten/ops/kernel_route.h"
+#include "aten/ops/numbers.h"
 #include "kernels/copy.h"
 
 // MKL's vector math, which PyTorch's own exp calls: exported by libtorch_cpu where it was built with MKL, else absent, and
@@ -110,9 +111,10 @@ bool try_number(const TaskInfo& info, PointwiseOp op, DType dtype, const at::Ten
 
 bool is_one(DType dtype, Number number) { return is_floating(dtype) ? number.real == 1 : number.integer == 1; }
 
-// alpha in the category of `dtype`, negated for sub. False for those that PyTorch refuses or promotes.
-bool read_alpha(const at::Scalar& alpha, DType dtype, bool negate, Number& number) {
+// alpha in the category of the tensor's dtype, negated for sub. False for those that PyTorch refuses or promotes.
+bool read_alpha(const at::Scalar& alpha, const at::Tensor& self, DType dtype, bool negate, Number& number) {
   if (alpha.isBoolean() || alpha.isComplex() || alpha.isSymbolic()) return false;
+  if (!fits_all(alpha) && !fits(alpha, self.scalar_type())) return false;
   if (is_floating(dtype)) {
     number.real = negate ? -alpha.toDouble() : alpha.toDouble();
     return true;
@@ -128,7 +130,7 @@ bool try_add(const TaskInfo& info, bool negate, const at::Tensor& self, const at
              const at::Scalar& alpha, at::Tensor& out) {
   DType dtype;
   Number factor, number;
-  if (!is_operand(self, dtype) || !read_alpha(alpha, dtype, negate, factor)) return false;
+  if (!is_operand(self, dtype) || !read_alpha(alpha, self, dtype, negate, factor)) return false;
   const bool plus = is_one(dtype, factor);
   const bool minus = is_floating(dtype) ? factor.real == -1 : factor.integer == -1;
   switch (classify(*other.unsafeGetTensorImpl())) {

@@ -1,0 +1,36 @@
+// Finds what a CPU kernel refuses, at the call and in the kernel's own words: dtypes it has no code for, numbers that
+// overflow a dtype, outputs that overlap. Meta functions and shape rules know none of this; without rehearsal the task
+// would fail later, as an error of the device.
+//
+// A task whose signature is new is run once on the submitting thread, over zeros in scratch memory that lie as its
+// operands do. Of the errors only those count that follow from the signature; what else fails may be due to the zeros or
+// is the business of shape rules. Tasks that would take long are not rehearsed: their errors come late.
+//
+// Threads: any. A signature seen before costs a few loads.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "runtime/task.h"
+
+namespace npu::aten {
+
+// What decides whether a kernel refuses a block of arguments: kinds, dtypes and layout flags of the operands, and whatever
+// is unusual enough to be refused.
+class Signature {
+ public:
+  void add(uint64_t word) noexcept {
+    constexpr uint64_t multiplier = 0x9e3779b97f4a7c15;
+    value_ = ((value_ ^ word) * multiplier) ^ (value_ >> 29);
+  }
+  uint64_t value() const noexcept { return value_; }
+
+ private:
+  uint64_t value_ = 1;
+};
+
+// `block` is what the task would get, in the form of arguments.h. Throws what its kernel throws.
+void rehearse(const TaskInfo& info, Signature signature, const void* block, size_t bytes, uint32_t cost_ns);
+
+}  // namespace npu::aten
