@@ -1,26 +1,25 @@
-// fill_ and zero_: dense tensors here, others through copy_, which knows every layout.
-#include <ATen/ops/scalar_tensor.h>
+// fill_ and zero_: dense tensors by a kernel of our own, others by PyTorch's, which knows every layout and refuses values
+// out of range.
+#include <ATen/core/Tensor.h>
 #include <c10/util/TypeCast.h>
 #include <torch/library.h>
 
 #include "aten/ops/kernel_operand.h"
 #include "aten/ops/kernel_route.h"
-#include "aten/ops/op_stats.h"
+#include "aten/ops/library.h"
+#include "aten/ops/numbers.h"
 #include "kernels/pointwise.h"
 
 namespace npu::aten {
 namespace kernel_route {
 namespace {
 
-// The element's bytes; false when PyTorch refuses the conversion.
 template <class T>
-bool element(const at::Scalar& value, kernels::FillArguments& arguments) {
+void write_element(const at::Scalar& value, kernels::FillArguments& arguments) {
   const auto write = [&](auto from) {
-    if (c10::overflows<T, decltype(from)>(from)) return false;
     const T converted = c10::convert<T>(from);
     for (size_t at = 0; at < sizeof(arguments.pattern); at += sizeof(T))
       std::memcpy(arguments.pattern + at, &converted, sizeof(T));
-    return true;
   };
   if (value.isComplex()) return write(value.toComplexDouble());
   if (value.isFloatingPoint()) return write(value.toDouble());
@@ -28,10 +27,12 @@ bool element(const at::Scalar& value, kernels::FillArguments& arguments) {
   return write(value.toLong());
 }
 
+// The element's bytes; false when the dtype has no kernel or PyTorch refuses the conversion.
 bool write_element(at::ScalarType dtype, const at::Scalar& value, kernels::FillArguments& arguments) {
+  if (!fits_all(value) && !fits(value, dtype)) return false;
   switch (dtype) {
 #define NPU_CASE(T, name) \
-  case at::ScalarType::name: return element<T>(value, arguments);
+  case at::ScalarType::name: return write_element<T>(value, arguments), true;
     AT_FORALL_SCALAR_TYPES_AND3(Bool, Half, BFloat16, NPU_CASE)
     NPU_CASE(c10::complex<float>, ComplexFloat)
     NPU_CASE(c10::complex<double>, ComplexDouble)
@@ -59,13 +60,29 @@ bool fill(const at::Tensor& self, const at::Scalar& value) {
 
 namespace {
 
+constexpr ArgumentName kFillNames[] = {{"self", Operand::Access::kWrite}, {"value"}};
+
+void run_fill(const TaskContext& context, const void* block) {
+  run_library_task(context, block, [](ArgumentReader& in) {
+    at::Tensor self = in.read<at::Tensor>();
+    const auto value = in.read<at::Scalar>();
+    self.fill_(value);
+  });
+}
+
+constexpr TaskInfo kFill = make_task("aten::fill_.Scalar", run_fill, kVectorEngine);
+
 at::Tensor& fill(at::Tensor& self, const at::Scalar& value, OpScope& scope) {
-  if (self.numel() == 0) return self;
   if (kernel_route::fill(self, value)) {
     scope.set_route(Route::kKernel);
     return self;
   }
-  return self.copy_(at::scalar_tensor(value, at::TensorOptions(self.scalar_type())));
+  if (self.numel() == 0 && fits(value, self.scalar_type())) return self;
+  ArgumentWriter arguments(kFillNames);
+  arguments.write(self);
+  arguments.write(value);
+  arguments.launch(kFill);
+  return self;
 }
 
 at::Tensor& fill_scalar(at::Tensor& self, const at::Scalar& value) {
