@@ -63,9 +63,8 @@ c10::Storage new_storage(size_t bytes) {
                                                /*resizable=*/true);
 }
 
-// Gives `tensor` a storage of at least `bytes`, unless it has no elements.
+// Gives `tensor` a storage of at least `bytes`.
 void grow_storage(c10::TensorImpl& tensor, size_t bytes) {
-  if (tensor.numel() == 0) return;
   const c10::Storage& storage = tensor.unsafe_storage();
   if (!storage)
     tensor.set_storage_keep_dtype(new_storage(bytes));
@@ -73,29 +72,23 @@ void grow_storage(c10::TensorImpl& tensor, size_t bytes) {
     resize_storage(*storage.unsafeGetStorageImpl(), bytes);
 }
 
+// The storage grows first: when it cannot, the tensor stays as it was.
 void set_layout(c10::TensorImpl& tensor, at::IntArrayRef size, at::OptionalIntArrayRef stride) {
   if (tensor.sizes() == size && (!stride || tensor.strides() == *stride)) return;
   const c10::DeviceGuard guard(tensor.device());
-  if (stride) {
-    tensor.set_sizes_and_strides(size, *stride);
-    grow_storage(tensor, at::detail::computeStorageNbytes(size, *stride, tensor.itemsize(),
-                                                          static_cast<size_t>(tensor.storage_offset())));
-  } else {
-    tensor.set_sizes_contiguous(size);
-    grow_storage(tensor, at::detail::computeStorageNbytesContiguous(size, tensor.itemsize(),
-                                                                    static_cast<size_t>(tensor.storage_offset())));
-  }
+  const auto offset = static_cast<size_t>(tensor.storage_offset());
+  const size_t bytes = stride ? at::detail::computeStorageNbytes(size, *stride, tensor.itemsize(), offset)
+                              : at::detail::computeStorageNbytesContiguous(size, tensor.itemsize(), offset);
+  if (c10::multiply_integers(size) != 0) grow_storage(tensor, bytes);
+  stride ? tensor.set_sizes_and_strides(size, *stride) : tensor.set_sizes_contiguous(size);
 }
 
 const at::Tensor& resize_(const at::Tensor& self, at::IntArrayRef size, std::optional<at::MemoryFormat> memory_format) {
   c10::TensorImpl& tensor = *self.unsafeGetTensorImpl();
   const auto old_bytes = static_cast<int64_t>(tensor.unsafe_storage() ? tensor.unsafe_storage().nbytes() : 0);
+  TORCH_CHECK(memory_format != at::MemoryFormat::Preserve, "Unsupported memory format", *memory_format);
   set_layout(tensor, size, std::nullopt);
-  if (memory_format.has_value()) {
-    TORCH_CHECK(*memory_format != at::MemoryFormat::Preserve, "resize_: memory format ", *memory_format,
-                " is not supported");
-    tensor.empty_tensor_restride(*memory_format);
-  }
+  if (memory_format.has_value()) tensor.empty_tensor_restride(*memory_format);
   if (fills_uninitialized()) [[unlikely]]
     at::native::fill_resize_deterministic_(self, old_bytes);
   return self;
