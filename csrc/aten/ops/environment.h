@@ -1,8 +1,9 @@
 // What PyTorch's per-thread state is while a task runs, and how many OpenMP threads a task may use.
 //
-// Tasks flagged kUsesEnvironment see no grad mode and no autograd, autocast, functorch or Python dispatch key,
-// whoever executes them: a worker, a waiting host thread, or the submitting thread itself. Library code may
-// differ in its last bits from one OpenMP width to another, so the width comes with the task and depends on its shapes.
+// Tasks flagged kUsesEnvironment see no grad mode and no autograd, autocast, functorch or Python dispatch key, and no
+// RecordFunction observer (a profiler) sees the operators they call, whoever executes them: a worker, a waiting host
+// thread, or the submitting thread itself. Library code may differ in its last bits from one OpenMP width to another, so
+// the width comes with the task and depends on its shapes.
 #pragma once
 
 namespace npu::aten {
