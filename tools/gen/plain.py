@@ -72,7 +72,7 @@ def library(row: Row, function: NativeFunction) -> str:
     task = f'make_task("aten::{function.func.name}", run_{name}, {ENGINES[row.engine]})'
     parts = [names(row, inputs, outs, name), run(row, function, inputs, outs, name)]
     parts.append(f"constexpr TaskInfo task_{name} = {task};\n")
-    lines = [f"OpScope scope(OpId::{name}, Route::kLibrary);", *device_check(function, name)]
+    lines = [f"OpScope scope(OpId::{name}, Route::kLibrary);", *device_check(function, name), *row.check_call]
     if makes_outputs:
         given = ", ".join(f"&{a.name}" for a in function.func.arguments.out)
         variant = f"(Variant::kOut, {{{given}}})" if given else ""
@@ -84,7 +84,7 @@ def library(row: Row, function: NativeFunction) -> str:
 
 def shape_rule(row: Row) -> str:
     """The column `shape`, with its functions qualified."""
-    return re.sub(r"(?<![\w:.])(\w+)\(", r"shapes::\1(", row.shape or "")
+    return re.sub(r'(?<![\w:."])(\w+)\(', r"shapes::\1(", row.shape or "")
 
 
 def definition(signature: NativeSignature, function: NativeFunction, lines: list[str]) -> str:

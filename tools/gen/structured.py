@@ -150,7 +150,7 @@ def wrapper(row: Row, group: NativeFunctionsGroup, function: NativeFunction) -> 
     inputs = ", ".join(e.expr for e in translate(context, structured.meta_arguments(group), method=False))
     outs = ["self"] if kind is SchemaKind.inplace else [a.name for a in function.func.arguments.out]
     lines = [f"OpScope scope(OpId::{name}, Route::kLibrary);", *kernel_route(row, kind, inputs, outs)]
-    lines += device_check(function, name)
+    lines += [*device_check(function, name), *row.check_call]
     if kind is SchemaKind.functional:
         lines.append(f"Op_{prefix(group)} op;")
     else:

@@ -13,7 +13,7 @@ ROUTES = ("view", "kernel", "iterator", "library", "native", "synchronous", "com
 ENGINES = {"vector": "kVectorEngine", "cube": "kCubeEngine", "mixed": "kMixedEngine", "rng": "kRngEngine"}
 COLUMNS = {
     "func", "route", "engine", "stub", "dtypes", "output", "kernel", "call", "shape", "host_tensors", "writes", "forms",
-    "file", "why",
+    "check", "file", "why",
 }  # fmt: skip
 
 
@@ -30,6 +30,7 @@ class Row:
     kernel: str | None = None  # function of kernel_route.h
     call: str | None = None  # what the task calls; default at::cpu::<op>_outf
     shape: str | None = None  # function of shape_rules.h that allocates the outputs
+    check: str | None = None  # function of argument_checks.h, called before anything else
     host_tensors: bool = False  # CPU tensors with dimensions are welcome; their values are copied
     file: str | None = None  # where a hand-written registration is
     why: str | None = None
@@ -48,6 +49,10 @@ class Row:
     @property
     def stub_arguments(self) -> str:
         return (self.stub or "").partition("(")[2][:-1]
+
+    @property
+    def check_call(self) -> list[str]:
+        return [f"checks::{self.check};"] if self.check else []
 
     @property
     def structured(self) -> bool:

@@ -10,6 +10,7 @@
 #include <initializer_list>
 #include <type_traits>
 
+#include "aten/ops/argument_checks.h"
 #include "aten/ops/arguments.h"
 #include "aten/ops/environment.h"
 #include "aten/ops/op_stats.h"

@@ -1,5 +1,6 @@
 #include "aten/ops/shape_rules.h"
 
+#include <ATen/Dispatch.h>
 #include <ATen/ExpandUtils.h>
 #include <ATen/native/RangeUtils.h>
 #include <ATen/native/ReduceOpsUtils.h>
@@ -31,16 +32,11 @@ at::DimVector common_batch(const at::Tensor& a, const at::Tensor& b) {
                                   b.sizes().slice(0, static_cast<size_t>(b.dim() - 2)));
 }
 
-int64_t range_length(const at::Scalar& start, const at::Scalar& end, const at::Scalar& step, bool closed) {
-  const double first = start.to<double>(), last = end.to<double>(), by = step.to<double>();
-  TORCH_CHECK(by != 0, "step must be nonzero");
-  TORCH_CHECK(std::isfinite(first) && std::isfinite(last), "unsupported range: ", first, " -> ", last);
-  TORCH_CHECK(by > 0 ? last >= first : last <= first, "upper bound and lower bound inconsistent with step sign");
-  if (start.isIntegral(false) && end.isIntegral(false) && step.isIntegral(false)) {
-    const int64_t distance = end.toLong() - start.toLong(), by_long = step.toLong();
-    return closed ? distance / by_long + 1 : (distance + by_long + (by_long > 0 ? -1 : 1)) / by_long;
-  }
-  return static_cast<int64_t>(closed ? (last - first) / by + 1 : std::ceil((last - first) / by));
+int64_t closed_range_length(const at::Scalar& start, const at::Scalar& end, const at::Scalar& step) {
+  at::native::arange_check_bounds(start, end, step);
+  if (start.isIntegral(false) && end.isIntegral(false) && step.isIntegral(false))
+    return (end.toLong() - start.toLong()) / step.toLong() + 1;
+  return static_cast<int64_t>((end.toDouble() - start.toDouble()) / step.toDouble() + 1);
 }
 
 }  // namespace
@@ -90,9 +86,14 @@ TensorSpec where(const at::Tensor& condition, const at::Tensor& a, const at::Ten
 }
 
 TensorSpec complex_of(const at::Tensor& real, const at::Tensor& imaginary) {
-  TORCH_CHECK(real.scalar_type() == imaginary.scalar_type() && at::isFloatingType(real.scalar_type()),
-              "Expected two floating tensors of one dtype, but got ", real.scalar_type(), " and ",
-              imaginary.scalar_type());
+  const auto has_complex_type = [](at::ScalarType dtype) {
+    return dtype == at::kHalf || dtype == at::kFloat || dtype == at::kDouble;
+  };
+  const at::ScalarType dtype = real.scalar_type(), other = imaginary.scalar_type();
+  TORCH_CHECK(has_complex_type(dtype) && has_complex_type(other),
+              "Expected both inputs to be Half, Float or Double tensors but got ", dtype, " and ", other);
+  TORCH_CHECK(dtype == other, "Expected object of scalar type ", dtype, " but got scalar type ", other,
+              " for second argument");
   return broadcast(real, imaginary, c10::toComplexType(real.scalar_type()));
 }
 
@@ -100,6 +101,30 @@ TensorSpecs<2> frexp(const at::Tensor& self) { return {like(self), like(self, at
 
 TensorSpec scalar_like(const at::Tensor& self) { return of({}, self.options()); }
 TensorSpec scalar(const at::Tensor& self, at::ScalarType dtype) { return of({}, self.options().dtype(dtype)); }
+
+TensorSpec extremum(const at::Tensor& self, const char* function) {
+  TORCH_CHECK(self.numel() > 0, function, ": Expected reduction dim to be specified for input.numel() == 0. ",
+              "Specify the reduction dim with the 'dim' argument.");
+  TensorSpec spec = scalar_like(self);
+  spec.any_dtype = true;
+  return spec;
+}
+
+TensorSpec trace(const at::Tensor& self) {
+  TORCH_CHECK(self.dim() == 2, "trace: expected a matrix, but got tensor with dim ", self.dim());
+  return scalar(self, sum_dtype(self));
+}
+
+TensorSpec dot(const at::Tensor& self, const at::Tensor& other) {
+  TORCH_CHECK(self.dim() == 1 && other.dim() == 1, "1D tensors expected, but got ", self.dim(), "D and ", other.dim(),
+              "D tensors");
+  TORCH_CHECK(self.scalar_type() == other.scalar_type(), "dot : expected both vectors to have same dtype, but found ",
+              self.scalar_type(), " and ", other.scalar_type());
+  TORCH_CHECK(self.numel() == other.numel(), "inconsistent tensor size, expected tensor [", self.numel(), "] and src [",
+              other.numel(), "] to have the same number of elements, but got ", self.numel(), " and ", other.numel(),
+              " elements respectively");
+  return scalar_like(self);
+}
 
 at::ScalarType sum_dtype(const at::Tensor& self, std::optional<at::ScalarType> dtype) {
   if (dtype) return *dtype;
@@ -117,19 +142,42 @@ TensorSpec reduced(const at::Tensor& self, at::OptionalIntArrayRef dim, bool kee
 
 TensorSpec variance(const at::Tensor& self, at::OptionalIntArrayRef dim, bool keepdim) {
   TORCH_CHECK(at::isFloatingType(self.scalar_type()) || at::isComplexType(self.scalar_type()),
-              "std and var only support floating point and complex dtypes, but got ", self.scalar_type());
+              "std and var only support floating point and complex dtypes");
   return reduced(self, dim, keepdim, real_type(self.scalar_type()));
 }
 
 TensorSpecs<2> variance_and_mean(const at::Tensor& self, at::OptionalIntArrayRef dim, bool keepdim) {
-  return {variance(self, dim, keepdim), reduced(self, dim, keepdim, self.scalar_type())};
+  return {reduced(self, dim, keepdim, real_type(self.scalar_type())), reduced(self, dim, keepdim, self.scalar_type())};
 }
 
-TensorSpecs<2> values_and_indices(const at::Tensor& self, int64_t dim, bool keepdim) {
+TensorSpecs<2> values_and_indices(const at::Tensor& self, int64_t dim, bool keepdim, const char* function) {
+  at::native::zero_numel_check_dims(self, at::maybe_wrap_dim(dim, self.dim()), function);
   const TensorSpec values = reduced(self, at::OptionalIntArrayRef(dim), keepdim, self.scalar_type());
   TensorSpec indices = values;
   indices.options = indices.options.dtype(at::kLong);
   return {values, indices};
+}
+
+TensorSpecs<2> kthvalue(const at::Tensor& self, int64_t k, int64_t dim, bool keepdim) {
+  TensorSpecs<2> specs = values_and_indices(self, dim, keepdim, "kthvalue()");
+  const int64_t wrapped = at::maybe_wrap_dim(dim, self.dim());
+  TORCH_CHECK(k >= 1 && k <= (self.dim() == 0 ? 1 : self.size(wrapped)),
+              "kthvalue(): selected number k out of range for dimension ", wrapped);
+  return specs;
+}
+
+TensorSpec along(const at::Tensor& self, int64_t dim) {
+  at::maybe_wrap_dim(dim, self.dim());
+  return contiguous_like(self);
+}
+
+TensorSpec roll(const at::Tensor& self, at::IntArrayRef shifts, at::IntArrayRef dims) {
+  TORCH_CHECK(!shifts.empty(), "`shifts` required");
+  TORCH_CHECK(shifts.size() == dims.size() || (dims.empty() && shifts.size() == 1),
+              "shifts and dimensions must align. shifts: ", shifts.size(), ", dims:", dims.size());
+  if (self.numel() != 0)
+    for (const int64_t dim : dims) at::maybe_wrap_dim(dim, self.dim(), /*wrap_scalar=*/false);
+  return contiguous_like(self);
 }
 
 TensorSpec index_select(const at::Tensor& self, int64_t dim, const at::Tensor& index) {
@@ -141,24 +189,70 @@ TensorSpec index_select(const at::Tensor& self, int64_t dim, const at::Tensor& i
   return spec;
 }
 
-TensorSpec search(const at::Tensor& positions_of, bool int32) {
-  return of(positions_of.sizes(), positions_of.options().dtype(int32 ? at::kInt : at::kLong));
+TensorSpec take(const at::Tensor& self, const at::Tensor& index) {
+  TORCH_CHECK(index.scalar_type() == at::kLong, "take(): Expected a long tensor for index, but got ",
+              index.scalar_type());
+  TORCH_CHECK_INDEX(self.numel() != 0 || index.numel() == 0, "take(): tried to take from an empty tensor");
+  return of(index.sizes(), self.options());
 }
 
-TensorSpec bins(const at::Tensor& self, int64_t count) { return of({count}, self.options()); }
+TensorSpec search(const at::Tensor& positions_of, bool int32) {
+  TensorSpec spec = of(positions_of.sizes(), positions_of.options().dtype(int32 ? at::kInt : at::kLong));
+  spec.any_dtype = true;  // the kernel words its own refusal
+  return spec;
+}
+
+TensorSpec bucketize(const at::Tensor& self, const at::Tensor& boundaries, bool int32) {
+  TORCH_CHECK(boundaries.dim() == 1, "boundaries tensor must be 1 dimension, but got dim(", boundaries.dim(), ")");
+  return search(self, int32);
+}
+
+TensorSpec searchsorted(const at::Tensor& sorted_sequence, const at::Tensor& self, bool int32, bool right,
+                        std::optional<std::string_view> side, const std::optional<at::Tensor>& sorter) {
+  TORCH_CHECK(!side || *side == "left" || *side == "right",
+              "torch.searchsorted(): side can only be 'left' or 'right' but got ", *side);
+  TORCH_CHECK(!side || !right || *side == "right",
+              "torch.searchsorted(): side and right can't be set to opposites, got side of ", *side,
+              " while right was True");
+  TORCH_CHECK(!sorter || !sorter->defined() || sorter->sizes() == sorted_sequence.sizes(),
+              "torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor ",
+              sorted_sequence.sizes(), "and got sorter tensor ", sorter->sizes());
+  const int64_t dims = sorted_sequence.dim();
+  TORCH_CHECK(self.dim() > 0 || dims == 1,
+              "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we ",
+              "got boundaries tensor dim(", dims, ") and input value's dim(", self.dim(), ") numel(", self.numel(),
+              ")");
+  TORCH_CHECK(dims != 0, "torch.searchsorted(): boundaries tensor should have positive dimension, but got 0 dimension");
+  const auto batch = static_cast<size_t>(dims - 1);
+  TORCH_CHECK(
+      dims == 1 || (self.dim() == dims && self.sizes().slice(0, batch) == sorted_sequence.sizes().slice(0, batch)),
+      "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries ",
+      "tensor and input value tensor must match, but we got boundaries tensor ", sorted_sequence.sizes(),
+      " and input value tensor ", self.sizes());
+  return search(self, int32);
+}
+
+TensorSpec bins(const at::Tensor& self, int64_t count, const at::Scalar& min, const at::Scalar& max) {
+  TORCH_CHECK(count > 0, "torch.histogram(): bins must be > 0, but got ", count, " for dimension 0");
+  TORCH_CHECK(min.toDouble() <= max.toDouble(), "torch.histc: max must be larger than min");
+  return of({count}, self.options());
+}
 
 TensorSpec arange(const at::Scalar& start, const at::Scalar& end, const at::Scalar& step, const at::Tensor& out) {
-  return of({range_length(start, end, step, /*closed=*/false)}, out.options());
+  return AT_DISPATCH_ALL_TYPES_AND2(at::kHalf, at::kBFloat16, out.scalar_type(), "arange_cpu", [&] {
+    return of({at::native::compute_arange_size<scalar_t>(start, end, step)}, out.options());
+  });
 }
 TensorSpec range(const at::Scalar& start, const at::Scalar& end, const at::Scalar& step, const at::Tensor& out) {
-  return of({range_length(start, end, step, /*closed=*/true)}, out.options());
+  return of({closed_range_length(start, end, step)}, out.options());
 }
 TensorSpec steps(int64_t count, const at::Tensor& out) {
   TORCH_CHECK(count >= 0, "number of steps must be non-negative, but got ", count);
   return of({count}, out.options());
 }
 TensorSpec matrix(int64_t rows, int64_t columns, const at::Tensor& out) {
-  TORCH_CHECK(rows >= 0 && columns >= 0, "sizes must be non-negative, but got ", rows, " and ", columns);
+  TORCH_CHECK(rows >= 0, "n must be greater or equal to 0, got ", rows);
+  TORCH_CHECK(columns >= 0, "m must be greater or equal to 0, got ", columns);
   return of({rows, columns}, out.options());
 }
 

@@ -11,6 +11,7 @@
 
 #include <array>
 #include <optional>
+#include <string_view>
 
 namespace npu::aten {
 
@@ -45,15 +46,25 @@ TensorSpecs<2> frexp(const at::Tensor& self);
 
 // Reductions and selections.
 TensorSpec scalar_like(const at::Tensor& self);
+TensorSpec extremum(const at::Tensor& self, const char* function);  // of at least one element
+TensorSpec trace(const at::Tensor& self);
+TensorSpec dot(const at::Tensor& self, const at::Tensor& other);
 TensorSpec scalar(const at::Tensor& self, at::ScalarType dtype);
 at::ScalarType sum_dtype(const at::Tensor& self, std::optional<at::ScalarType> dtype = std::nullopt);
 TensorSpec reduced(const at::Tensor& self, at::OptionalIntArrayRef dim, bool keepdim, at::ScalarType dtype);
 TensorSpec variance(const at::Tensor& self, at::OptionalIntArrayRef dim, bool keepdim);  // real
 TensorSpecs<2> variance_and_mean(const at::Tensor& self, at::OptionalIntArrayRef dim, bool keepdim);
-TensorSpecs<2> values_and_indices(const at::Tensor& self, int64_t dim, bool keepdim);
+TensorSpecs<2> values_and_indices(const at::Tensor& self, int64_t dim, bool keepdim, const char* function);
+TensorSpecs<2> kthvalue(const at::Tensor& self, int64_t k, int64_t dim, bool keepdim);
+TensorSpec along(const at::Tensor& self, int64_t dim);  // of the sizes of `self`
+TensorSpec roll(const at::Tensor& self, at::IntArrayRef shifts, at::IntArrayRef dims);
 TensorSpec index_select(const at::Tensor& self, int64_t dim, const at::Tensor& index);
+TensorSpec take(const at::Tensor& self, const at::Tensor& index);
 TensorSpec search(const at::Tensor& positions_of, bool int32);
-TensorSpec bins(const at::Tensor& self, int64_t count);
+TensorSpec bucketize(const at::Tensor& self, const at::Tensor& boundaries, bool int32);
+TensorSpec searchsorted(const at::Tensor& sorted_sequence, const at::Tensor& self, bool int32, bool right,
+                        std::optional<std::string_view> side, const std::optional<at::Tensor>& sorter);
+TensorSpec bins(const at::Tensor& self, int64_t count, const at::Scalar& min, const at::Scalar& max);
 
 // Factories, shaped from numbers; the dtype is that of `out`.
 TensorSpec arange(const at::Scalar& start, const at::Scalar& end, const at::Scalar& step, const at::Tensor& out);
@@ -71,7 +82,9 @@ TensorSpec fft_c2r(const at::Tensor& self, at::IntArrayRef dim, int64_t last_dim
 
 // Losses: `reduction` is at::Reduction.
 TensorSpec loss(const at::Tensor& self, const at::Tensor& target, int64_t reduction);
-TensorSpec batch_loss(const at::Tensor& self, int64_t reduction);  // one number for each sample
+TensorSpec huber_loss(const at::Tensor& self, const at::Tensor& target, int64_t reduction, double delta);
+TensorSpec multi_margin_loss(const at::Tensor& self, const at::Tensor& target, const at::Scalar& p,
+                             const std::optional<at::Tensor>& weight, int64_t reduction);
 TensorSpecs<2> nll_loss2d(const at::Tensor& self, int64_t reduction);
 TensorSpecs<2> multilabel_margin_loss(const at::Tensor& self, const at::Tensor& target, int64_t reduction);
 
@@ -84,7 +97,7 @@ TensorSpecs<3> batch_norm_backward(const at::Tensor& input, const std::optional<
                                    std::array<bool, 3> output_mask);
 TensorSpecs<2> batch_norm_statistics(const at::Tensor& input);
 TensorSpecs<3> layer_norm(const at::Tensor& input, at::IntArrayRef normalized_shape,
-                          const std::optional<at::Tensor>& weight);
+                          const std::optional<at::Tensor>& weight, const std::optional<at::Tensor>& bias);
 TensorSpecs<3> layer_norm_backward(const at::Tensor& input, const std::optional<at::Tensor>& weight,
                                    const std::optional<at::Tensor>& bias, std::array<bool, 3> output_mask);
 TensorSpecs<3> group_norm(const at::Tensor& input, const std::optional<at::Tensor>& weight, int64_t samples,
@@ -103,6 +116,7 @@ TensorSpecs<3> convolution_backward(const at::Tensor& grad_output, const at::Ten
 TensorSpec adaptive_pool(const at::Tensor& self, at::IntArrayRef output_size);
 TensorSpecs<2> max_pool3d(const at::Tensor& self, at::IntArrayRef kernel_size, at::IntArrayRef stride,
                           at::IntArrayRef padding, at::IntArrayRef dilation, bool ceil_mode);
+TensorSpec max_unpool(const at::Tensor& self, const at::Tensor& indices, at::IntArrayRef output_size);
 TensorSpec padded(const at::Tensor& self, at::IntArrayRef padding);
 TensorSpec im2col(const at::Tensor& self, at::IntArrayRef kernel_size, at::IntArrayRef dilation,
                   at::IntArrayRef padding, at::IntArrayRef stride);

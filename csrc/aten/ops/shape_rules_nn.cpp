@@ -2,6 +2,8 @@
 #include <ATen/AccumulateType.h>
 #include <ATen/core/Reduction.h>
 #include <ATen/native/ConvUtils.h>
+#include <ATen/native/layer_norm.h>
+#include <ATen/native/LossMulti.h>
 #include <ATen/native/Pool.h>
 #include <ATen/OpMathType.h>
 
@@ -42,6 +44,12 @@ c10::SmallVector<int64_t, 6> with_last(at::IntArrayRef sizes, at::IntArrayRef la
   return result;
 }
 
+// One number for each sample.
+TensorSpec batch_loss(const at::Tensor& self, int64_t reduction) {
+  const at::IntArrayRef sizes = self.sizes();
+  return reduced_loss(of(sizes.slice(0, sizes.size() > 1 ? 1 : 0), self.options()), reduction);
+}
+
 // Heads and positions are swapped in memory: the CPU kernel computes with [batch, positions, heads, head size].
 TensorSpec with_heads_inside(const at::Tensor& like) {
   TensorSpec spec = of(like.sizes(), like.options());
@@ -56,9 +64,17 @@ TensorSpec loss(const at::Tensor& self, const at::Tensor& target, int64_t reduct
   return reduced_loss(broadcast(self, target), reduction);
 }
 
-TensorSpec batch_loss(const at::Tensor& self, int64_t reduction) {
-  const at::IntArrayRef sizes = self.sizes();
-  return reduced_loss(of(sizes.slice(0, sizes.size() > 1 ? 1 : 0), self.options()), reduction);
+TensorSpec huber_loss(const at::Tensor& self, const at::Tensor& target, int64_t reduction, double delta) {
+  TORCH_CHECK(delta > 0, "huber_loss does not support non-positive values for delta.");
+  return loss(self, target, reduction);
+}
+
+TensorSpec multi_margin_loss(const at::Tensor& self, const at::Tensor& target, const at::Scalar& p,
+                             const std::optional<at::Tensor>& weight, int64_t reduction) {
+  TORCH_CHECK(p.toDouble() == 1 || p.toDouble() == 2, "only p == 1 and p == 2 supported");
+  int64_t samples = 0, classes = 0;
+  at::native::multi_margin_loss_shape_check(samples, classes, self.dim(), self, target, weight);
+  return batch_loss(self, reduction);
 }
 
 TensorSpecs<2> nll_loss2d(const at::Tensor& self, int64_t reduction) {
@@ -69,6 +85,8 @@ TensorSpecs<2> nll_loss2d(const at::Tensor& self, int64_t reduction) {
 }
 
 TensorSpecs<2> multilabel_margin_loss(const at::Tensor& self, const at::Tensor& target, int64_t reduction) {
+  int64_t samples = 0, classes = 0;
+  at::native::multilabel_margin_loss_shape_check(samples, classes, self.dim(), self, target);
   return {batch_loss(self, reduction), of(target.sizes(), self.options())};
 }
 
@@ -99,12 +117,10 @@ TensorSpecs<2> batch_norm_statistics(const at::Tensor& input) {
 }
 
 TensorSpecs<3> layer_norm(const at::Tensor& input, at::IntArrayRef normalized_shape,
-                          const std::optional<at::Tensor>& weight) {
+                          const std::optional<at::Tensor>& weight, const std::optional<at::Tensor>& bias) {
+  at::native::_check_layer_norm_inputs(input, normalized_shape, weight.value_or(at::Tensor()),
+                                       bias.value_or(at::Tensor()));
   const auto normalized = static_cast<int64_t>(normalized_shape.size());
-  TORCH_CHECK(normalized >= 1 && input.dim() >= normalized &&
-                  input.sizes().slice(static_cast<size_t>(input.dim() - normalized)) == normalized_shape,
-              "Given normalized_shape=", normalized_shape, ", expected input with shape [*, ", normalized_shape,
-              "], but got input of size ", input.sizes());
   TensorSpec statistics = of(input.sizes(), parameter_options(input, weight));
   std::fill(statistics.sizes.end() - normalized, statistics.sizes.end(), 1);
   return {contiguous_like(input), statistics, statistics};
@@ -169,16 +185,41 @@ TensorSpec adaptive_pool(const at::Tensor& self, at::IntArrayRef output_size) {
 
 TensorSpecs<2> max_pool3d(const at::Tensor& self, at::IntArrayRef kernel_size, at::IntArrayRef stride,
                           at::IntArrayRef padding, at::IntArrayRef dilation, bool ceil_mode) {
-  c10::SmallVector<int64_t, 6> last;
-  const auto pick = [](at::IntArrayRef values, size_t i) { return values.size() == 1 ? values[0] : values[i]; };
-  for (size_t i = 0; i < 3; ++i)
-    last.push_back(at::native::pooling_output_shape<int64_t>(
-        self.size(static_cast<int64_t>(i) - 3), pick(kernel_size, i), pick(padding, i),
-        stride.empty() ? pick(kernel_size, i) : pick(stride, i), pick(dilation, i), ceil_mode));
+  using Triple = std::array<int, 3>;
+  const auto triple = [](at::IntArrayRef values, const char* complaint) {
+    TORCH_CHECK(values.size() == 1 || values.size() == 3, complaint);
+    const auto pick = [&](size_t i) {
+      return at::native::safe_downcast<int, int64_t>(values[values.size() == 1 ? 0 : i]);
+    };
+    return Triple{pick(0), pick(1), pick(2)};
+  };
+  const Triple k = triple(kernel_size, "max_pool3d: kernel_size must either be a single int, or a tuple of three ints");
+  TORCH_CHECK(stride.empty() || stride.size() == 1 || stride.size() == 3,
+              "max_pool3d: stride must either be omitted, a single int, or a tuple of three ints");
+  const Triple s = stride.empty() ? k : triple(stride, "");
+  const Triple p = triple(padding, "max_pool3d: padding must either be a single int, or a tuple of three ints");
+  const Triple d = triple(dilation, "max_pool3d: dilation must be either a single int, or a tuple of three ints");
+  TORCH_CHECK(
+      self.dim() == 4 || self.dim() == 5,
+      "max_pool3d_with_indices_out_cpu_template(): Expected 4D or 5D tensor for input, but got: ", self.sizes());
+  std::array<int64_t, 3> in{}, last{};
+  for (size_t i = 0; i < 3; ++i) {
+    in[i] = self.size(static_cast<int64_t>(i) - 3);
+    last[i] = at::native::pooling_output_shape<int64_t>(in[i], k[i], p[i], s[i], d[i], ceil_mode);
+  }
+  at::native::pool3d_shape_check(self, self.size(-4), k[0], k[1], k[2], s[0], s[1], s[2], p[0], p[1], p[2], d[0], d[1],
+                                 d[2], in[0], in[1], in[2], last[0], last[1], last[2],
+                                 "max_pool3d_with_indices_out_cpu_template()");
   const TensorSpec values = in_suggested_format(self, with_last(self.sizes(), last));
   TensorSpec indices = values;
   indices.options = indices.options.dtype(at::kLong);
   return {values, indices};
+}
+
+TensorSpec max_unpool(const at::Tensor& self, const at::Tensor& indices, at::IntArrayRef output_size) {
+  TORCH_CHECK(self.sizes() == indices.sizes(), "Expected shape of indices to be same as that of the input tensor (",
+              self.sizes(), ") but got indices tensor with shape: ", indices.sizes());
+  return adaptive_pool(self, output_size);
 }
 
 TensorSpec padded(const at::Tensor& self, at::IntArrayRef padding) {
