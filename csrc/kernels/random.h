@@ -51,12 +51,14 @@ struct DropoutArguments {
 NPU_API extern const TaskInfo kDropout;
 
 enum class Sampler : uint8_t {
-  kPoisson,        // rate a
+  kPoisson,        // rate a >= 0
   kBinomial,       // a trials of probability b
   kStandardGamma,  // shape a
+  kBernoulli,      // 1 with probability a, 0 <= a <= 1
 };
 
-// out[i] = sample(a[i], b[i]). Floating types; `b` is null where the sampler has one parameter.
+// out[i] = sample(a[i], b[i]). Floating types; `b` is null where the sampler has one parameter. A parameter out of the range
+// named above is an error, in the words of PyTorch's CPU kernels.
 struct RandomSampleArguments {
   void* out;
   const void* a;
@@ -67,7 +69,7 @@ struct RandomSampleArguments {
   RandomState state;
   Shape shape;
 };
-NPU_API extern const TaskInfo kRandomSample[3];  // by Sampler
+NPU_API extern const TaskInfo kRandomSample[4];  // by Sampler
 
 // out = a random order of 0 ... numel - 1. Any type that holds numel - 1 exactly, complex excluded.
 struct PermutationArguments {

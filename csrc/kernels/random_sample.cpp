@@ -5,6 +5,7 @@
 #include "kernels/random.h"
 #include "kernels/random_types.h"
 #include "kernels/tile.h"
+#include "runtime/status.h"
 
 namespace npu::kernels {
 namespace {
@@ -62,7 +63,8 @@ double poisson_large(double rate, Draws& draws) {
 }
 
 double sample_poisson(double rate, Draws& draws) {
-  if (!(rate > 0)) return rate == 0 ? 0 : std::numeric_limits<double>::quiet_NaN();
+  NPU_CHECK(rate >= 0, kInvalidArgument, "invalid Poisson rate, expected rate to be non-negative");
+  if (rate == 0) return 0;
   if (rate >= 10) return poisson_large(rate, draws);
   const double limit = std::exp(-rate);  // Knuth: how many uniform numbers until their product falls below
   double product = draws.uniform();
@@ -130,10 +132,16 @@ double sample_gamma(double shape, Draws& draws) {
   }
 }
 
+double sample_bernoulli(double p, Draws& draws) {
+  NPU_CHECK(p >= 0 && p <= 1, kInvalidArgument, "Expected p_in >= 0 && p_in <= 1 to be true, but got false.");
+  return draws.uniform() < p ? 1 : 0;
+}
+
 double sample(Sampler sampler, double a, double b, Draws& draws) {
   switch (sampler) {
     case Sampler::kPoisson: return sample_poisson(a, draws);
     case Sampler::kBinomial: return sample_binomial(a, b, draws);
+    case Sampler::kBernoulli: return sample_bernoulli(a, draws);
     default: return sample_gamma(a, draws);
   }
 }
@@ -204,7 +212,7 @@ constexpr TaskInfo kDropout{.name = "aten::native_dropout",
                             .flags = kInlineable,
                             .visit = visit_dropout};
 constexpr TaskInfo kRandomSample[] = {sample_info("aten::poisson"), sample_info("aten::binomial"),
-                                      sample_info("aten::_standard_gamma")};
+                                      sample_info("aten::_standard_gamma"), sample_info("aten::bernoulli")};
 constexpr TaskInfo kPermutation{.name = "aten::randperm.generator_out",
                                 .run = run_permutation,
                                 .engines = kVectorEngine | kRngEngine,

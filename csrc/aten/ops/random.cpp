@@ -3,12 +3,10 @@
 #include <ATen/native/UnaryOps.h>
 #include <ATen/ops/bernoulli_native.h>
 #include <ATen/ops/cauchy_native.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/exponential_native.h>
 #include <ATen/ops/geometric_native.h>
 #include <ATen/ops/log_normal_native.h>
-#include <ATen/ops/lt.h>
 #include <ATen/ops/normal_native.h>
 #include <ATen/ops/random_native.h>
 #include <ATen/ops/uniform_native.h>
@@ -22,6 +20,7 @@ namespace npu::aten {
 namespace {
 
 using kernels::Distribution;
+using kernels::Sampler;
 using OptionalGenerator = std::optional<at::Generator>;
 
 struct Parameters {
@@ -31,22 +30,27 @@ struct Parameters {
   uint64_t range = 0;
 };
 
+// PyTorch's CPU kernel of a distribution, as its errors name it, and the dtypes it has.
+struct CpuKernel {
+  const char* name;
+  Kinds kinds;
+};
+constexpr CpuKernel kCpuKernels[] = {{"uniform_cpu_", Kinds::kFloating},      {"normal_kernel_cpu", Kinds::kFloating},
+                                     {"log_normal_cpu", Kinds::kFloating},    {"exponential_cpu", Kinds::kFloating},
+                                     {"cauchy_cpu", Kinds::kFloating},        {"geometric_cpu", Kinds::kNumber},
+                                     {"bernoulli_scalar_cpu_", Kinds::kReal}, {"random_kernel_cpu", Kinds::kReal}};
+
 void fill(const at::TensorBase& base, Distribution distribution, const OptionalGenerator& generator,
           const Parameters& p) {
   const at::Tensor self(base);
+  const CpuKernel& cpu = kCpuKernels[static_cast<size_t>(distribution)];
+  const kernels::DType dtype = kernel_dtype(self, cpu.name, cpu.kinds);
   if (self.numel() == 0) return;
   const at::Tensor dense =
       self.is_non_overlapping_and_dense() ? self : at::empty_like(self, at::MemoryFormat::Contiguous);
-  const kernels::RandomFillArguments task{dense.mutable_data_ptr(),
-                                          dense.numel(),
-                                          kernel_dtype(self),
-                                          distribution,
-                                          reserve(generator, self),
-                                          p.a,
-                                          p.b,
-                                          p.base,
-                                          p.range,
-                                          kernel_shape(dense)};
+  const kernels::RandomFillArguments task{
+      dense.mutable_data_ptr(), dense.numel(), dtype, distribution, reserve(generator, self), p.a, p.b, p.base, p.range,
+      kernel_shape(dense)};
   launch_random(kernels::kRandomFill[static_cast<size_t>(distribution)], dense, task);
   if (!dense.is_same(self)) self.copy_(dense);
 }
@@ -63,6 +67,11 @@ void log_normal(at::TensorIteratorBase& iterator, double mean, double std, Optio
   fill(output(iterator), Distribution::kLogNormal, generator, {mean, std});
 }
 void exponential(at::TensorIteratorBase& iterator, double rate, OptionalGenerator generator) {
+  const at::ScalarType dtype = output(iterator).scalar_type();
+  TORCH_CHECK(
+      at::isFloatingType(dtype),
+      "Exponential distribution is a continuous probability distribution. dtype must be a floating point but you ",
+      "specified ", dtype);
   fill(output(iterator), Distribution::kExponential, generator, {rate});
 }
 void cauchy(at::TensorIteratorBase& iterator, double median, double sigma, OptionalGenerator generator) {
@@ -76,9 +85,8 @@ void bernoulli_scalar(const at::TensorBase& self, double p, OptionalGenerator ge
 }
 void bernoulli_tensor(const at::TensorBase& self, const at::TensorBase& p, OptionalGenerator generator) {
   const at::Tensor result(self);
-  const at::Tensor probability = at::Tensor(p).to(self.device());
-  const at::Tensor draws = at::empty(self.sizes(), probability.options()).uniform_(0, 1, std::move(generator));
-  result.copy_(at::lt(draws, probability));
+  kernel_dtype(result, "bernoulli_tensor_cpu_self_");
+  result.copy_(sample(Sampler::kBernoulli, at::Tensor(p).to(self.device()).expand(self.sizes()), {}, generator));
 }
 
 // The whole numbers that a type holds without gaps, from 0.

@@ -14,7 +14,14 @@ namespace npu::aten {
 // results do not depend on when kernels run. TORCH_CHECK when the generator belongs to another device.
 kernels::RandomState reserve(const std::optional<at::Generator>& generator, const at::Tensor& tensor);
 
-kernels::DType kernel_dtype(const at::Tensor& tensor);  // TORCH_CHECK naming the dtype when random kernels lack it
+// For which random kernels take the place of the CPU kernel `name`. NotImplementedError, in CPU's words, when they lack the
+// dtype of `tensor`.
+enum class Kinds : uint8_t { kFloating, kNumber, kReal };  // kReal: bool too
+kernels::DType kernel_dtype(const at::Tensor& tensor, const char* name, Kinds kinds = Kinds::kReal);
+
+// Draws one number for each element of `a`, of its dtype.
+at::Tensor sample(kernels::Sampler sampler, const at::Tensor& a, const at::Tensor& b,
+                  const std::optional<at::Generator>& generator);
 
 inline kernels::Shape kernel_shape(const at::Tensor& tensor) {
   kernels::Shape shape;

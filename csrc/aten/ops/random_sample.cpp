@@ -1,4 +1,6 @@
 // Random operators with a parameter per element, dropout, permutations and choices.
+#include <ATen/ExpandUtils.h>
+#include <ATen/native/Resize.h>
 #include <ATen/native/TensorFactories.h>
 #include <ATen/ops/_assert_async.h>
 #include <ATen/ops/_standard_gamma.h>
@@ -30,9 +32,13 @@ kernels::RandomState reserve(const std::optional<at::Generator>& generator, cons
   return state->reserve();
 }
 
-kernels::DType kernel_dtype(const at::Tensor& tensor) {
+kernels::DType kernel_dtype(const at::Tensor& tensor, const char* name, Kinds kinds) {
   using kernels::DType;
-  switch (tensor.scalar_type()) {
+  const at::ScalarType dtype = tensor.scalar_type();
+  const bool lacks =
+      kinds == Kinds::kFloating ? !at::isFloatingType(dtype) : kinds == Kinds::kNumber && dtype == at::kBool;
+  TORCH_CHECK_NOT_IMPLEMENTED(!lacks, '"', name, "\" not implemented for '", dtype, "'");
+  switch (dtype) {
     case at::kFloat: return DType::kFloat32;
     case at::kDouble: return DType::kFloat64;
     case at::kBFloat16: return DType::kBFloat16;
@@ -43,8 +49,7 @@ kernels::DType kernel_dtype(const at::Tensor& tensor) {
     case at::kChar: return DType::kInt8;
     case at::kByte: return DType::kUInt8;
     case at::kBool: return DType::kBool;
-    default:
-      TORCH_CHECK_NOT_IMPLEMENTED(false, "random numbers of dtype ", tensor.scalar_type(), " on npu: not implemented");
+    default: TORCH_CHECK_NOT_IMPLEMENTED(false, '"', name, "\" not implemented for '", dtype, "'");
   }
 }
 
@@ -56,24 +61,28 @@ using OptionalGenerator = std::optional<at::Generator>;
 std::tuple<Tensor, Tensor> native_dropout(const Tensor& input, double p, std::optional<bool> train) {
   if (input.numel() == 0) return {input, at::empty_like(input, input.options().dtype(at::kBool))};
   if (!train.value_or(true)) return {input.clone(), at::ones_like(input, input.options().dtype(at::kBool))};
-  TORCH_CHECK(p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got ", p);
-  TORCH_CHECK(input.is_floating_point(), "native_dropout: expected a floating dtype, got ", input.scalar_type());
+  TORCH_CHECK(p >= 0 && p <= 1, "bernoulli_ expects p to be in [0, 1], but got p=", 1 - p);
+  TORCH_CHECK(input.is_floating_point(), "result type Float can't be cast to the desired output type ",
+              input.scalar_type());
   // The output shares the input's layout, so one pass in memory order serves any dense input.
   const Tensor in = input.is_non_overlapping_and_dense() ? input : input.contiguous();
   Tensor out = at::empty_like(in);
   Tensor mask = at::empty_like(in, in.options().dtype(at::kBool));
-  const kernels::DropoutArguments task{out.mutable_data_ptr(),    mask.mutable_data_ptr<bool>(),
-                                       in.const_data_ptr(),       in.numel(),
-                                       kernel_dtype(in),          p,
-                                       reserve(std::nullopt, in), kernel_shape(in)};
+  const kernels::DropoutArguments task{out.mutable_data_ptr(),      mask.mutable_data_ptr<bool>(),
+                                       in.const_data_ptr(),         in.numel(),
+                                       kernel_dtype(in, "dropout"), p,
+                                       reserve(std::nullopt, in),   kernel_shape(in)};
   launch_random(kernels::kDropout, in, task);
   return {std::move(out), std::move(mask)};
 }
 
 Tensor native_dropout_backward(const Tensor& grad, const Tensor& mask, double scale) { return grad * mask * scale; }
 
+}  // namespace
+
 Tensor sample(kernels::Sampler sampler, const Tensor& a, const Tensor& b, const OptionalGenerator& generator) {
-  TORCH_CHECK(a.is_floating_point(), "expected parameters of a floating dtype, got ", a.scalar_type());
+  constexpr const char* cpu_names[] = {"poisson_cpu", "binomial_cpu", "gamma_cpu", "bernoulli_tensor_cpu_p_"};
+  const kernels::DType dtype = kernel_dtype(a, cpu_names[static_cast<size_t>(sampler)], Kinds::kFloating);
   const Tensor first = a.contiguous();
   const Tensor second = b.defined() ? b.contiguous() : b;
   Tensor out = at::empty_like(first);
@@ -81,13 +90,15 @@ Tensor sample(kernels::Sampler sampler, const Tensor& a, const Tensor& b, const 
                                             first.const_data_ptr(),
                                             b.defined() ? second.const_data_ptr() : nullptr,
                                             first.numel(),
-                                            kernel_dtype(first),
+                                            dtype,
                                             sampler,
                                             reserve(generator, first),
                                             kernel_shape(first)};
   if (task.numel > 0) launch_random(kernels::kRandomSample[static_cast<size_t>(sampler)], first, task);
   return out;
 }
+
+namespace {
 
 Tensor poisson(const Tensor& self, OptionalGenerator generator) {
   return sample(kernels::Sampler::kPoisson, self, {}, generator);
@@ -96,53 +107,65 @@ Tensor standard_gamma(const Tensor& self, OptionalGenerator generator) {
   return sample(kernels::Sampler::kStandardGamma, self, {}, generator);
 }
 Tensor binomial(const Tensor& count, const Tensor& prob, OptionalGenerator generator) {
-  TORCH_CHECK(count.scalar_type() == prob.scalar_type(), "binomial: expected count and prob of one dtype, got ",
-              count.scalar_type(), " and ", prob.scalar_type());
+  TORCH_CHECK_VALUE(count.is_floating_point(),
+                    "binomial only supports floating-point dtypes for count, got: ", count.scalar_type());
+  TORCH_CHECK_VALUE(prob.is_floating_point(),
+                    "binomial only supports floating-point dtypes for prob, got: ", prob.scalar_type());
+  TORCH_CHECK(count.scalar_type() == prob.scalar_type(), "Found dtype ", prob.scalar_type(), " but expected ",
+              count.scalar_type());
   const std::vector<Tensor> both = at::broadcast_tensors({count, prob});
   return sample(kernels::Sampler::kBinomial, both[0], both[1], generator);
 }
 Tensor sample_dirichlet(const Tensor& self, OptionalGenerator generator) {
+  kernel_dtype(self, "dirichlet", Kinds::kFloating);
   const Tensor gamma = at::_standard_gamma(self, std::move(generator));
   return gamma / gamma.sum(-1, /*keepdim=*/true);
 }
 
-Tensor normal_tensors(const Tensor& mean, const Tensor& std, OptionalGenerator generator) {
-  TORCH_CHECK(!std.is_complex(), "normal expects std to be real, got ", std.scalar_type());
-  const std::vector<Tensor> both = at::broadcast_tensors({mean, std});
-  return at::empty_like(both[0], at::MemoryFormat::Contiguous)
-      .normal_(0, 1, std::move(generator))
-      .mul_(both[1])
-      .add_(both[0]);
+void check_deviations(const Tensor& std) {
+  TORCH_CHECK(!std.is_complex(), "normal expects standard deviation to be non-complex");
+  if (std.numel() != 0) at::_assert_async(std.min() >= 0, "normal expects all elements of std >= 0.0");
 }
-Tensor normal_mean(const Tensor& mean, double std, OptionalGenerator generator) {
-  TORCH_CHECK(std >= 0, "normal expects std >= 0.0, but found std ", std);
-  return at::empty_like(mean, at::MemoryFormat::Contiguous).normal_(0, std, std::move(generator)).add_(mean);
-}
-Tensor normal_std(double mean, const Tensor& std, OptionalGenerator generator) {
-  TORCH_CHECK(!std.is_complex(), "normal expects std to be real, got ", std.scalar_type());
-  return at::empty_like(std, at::MemoryFormat::Contiguous).normal_(0, 1, std::move(generator)).mul_(std).add_(mean);
-}
+void check_deviation(double std) { TORCH_CHECK(std >= 0, "normal expects std >= 0.0, but found std ", std); }
 
-// The out= form of a function that returns a new tensor.
-Tensor& into(const Tensor& result, Tensor& out) { return out.resize_(result.sizes()).copy_(result), out; }
-
+// The numbers are drawn in the dtype of `out`.
 Tensor& normal_tensors_out(const Tensor& mean, const Tensor& std, OptionalGenerator generator, Tensor& out) {
-  return into(normal_tensors(mean, std, std::move(generator)), out);
+  check_deviations(std);
+  at::native::resize_output(out, at::infer_size(mean.sizes(), std.sizes()));
+  return out.normal_(0, 1, std::move(generator)).mul_(std).add_(mean);
 }
 Tensor& normal_mean_out(const Tensor& mean, double std, OptionalGenerator generator, Tensor& out) {
-  return into(normal_mean(mean, std, std::move(generator)), out);
+  check_deviation(std);
+  at::native::resize_output(out, mean.sizes());
+  return out.normal_(0, std, std::move(generator)).add_(mean);
 }
 Tensor& normal_std_out(double mean, const Tensor& std, OptionalGenerator generator, Tensor& out) {
-  return into(normal_std(mean, std, std::move(generator)), out);
+  check_deviations(std);
+  at::native::resize_output(out, std.sizes());
+  return out.normal_(0, 1, std::move(generator)).mul_(std).add_(mean);
+}
+
+Tensor normal_tensors(const Tensor& mean, const Tensor& std, OptionalGenerator generator) {
+  Tensor out = at::empty(at::infer_size(mean.sizes(), std.sizes()), mean.options());
+  return normal_tensors_out(mean, std, std::move(generator), out);
+}
+Tensor normal_mean(const Tensor& mean, double std, OptionalGenerator generator) {
+  Tensor out = at::empty_like(mean, at::MemoryFormat::Contiguous);
+  return normal_mean_out(mean, std, std::move(generator), out);
+}
+Tensor normal_std(double mean, const Tensor& std, OptionalGenerator generator) {
+  Tensor out = at::empty_like(std, at::MemoryFormat::Contiguous);
+  return normal_std_out(mean, std, std::move(generator), out);
 }
 
 Tensor& randperm_out(int64_t n, OptionalGenerator generator, Tensor& out) {
   TORCH_CHECK(n >= 0, "n must be non-negative, got ", n);
+  const kernels::DType dtype = kernel_dtype(out, "randperm");
   at::native::check_supported_max_int_with_precision(n, out);
   out.resize_({n});
   if (n == 0) return out;
   const Tensor dense = out.is_contiguous() ? out : at::empty_like(out, at::MemoryFormat::Contiguous);
-  const kernels::PermutationArguments task{dense.mutable_data_ptr(), n, kernel_dtype(out), reserve(generator, out)};
+  const kernels::PermutationArguments task{dense.mutable_data_ptr(), n, dtype, reserve(generator, out)};
   launch_random(kernels::kPermutation, out, task);
   if (!dense.is_same(out)) out.copy_(dense);
   return out;
@@ -156,6 +179,7 @@ Tensor choose(const Tensor& self, int64_t count, bool replacement, OptionalGener
   TORCH_CHECK(count > 0, "cannot sample n_sample <= 0 samples");
   TORCH_CHECK(replacement || count <= self.size(-1),
               "cannot sample n_sample > prob_dist.size(-1) samples without replacement");
+  TORCH_CHECK(self.size(-1) <= 1 << 24, "number of categories cannot exceed 2^24");
   if (self.numel() == 0) {
     auto sizes = self.sizes().vec();
     sizes.back() = count;
@@ -177,13 +201,18 @@ Tensor choose(const Tensor& self, int64_t count, bool replacement, OptionalGener
 
 Tensor& choose_out(const Tensor& self, int64_t count, bool replacement, OptionalGenerator generator, Tensor& out) {
   TORCH_CHECK(out.scalar_type() == at::kLong, "multinomial expects Long tensor out, got: ", out.scalar_type());
-  return into(choose(self, count, replacement, std::move(generator)), out);
+  const Tensor result = choose(self, count, replacement, std::move(generator));
+  return out.resize_(result.sizes()).copy_(result), out;
 }
 
 Tensor rrelu(const Tensor& self, Tensor& noise, const at::Scalar& lower, const at::Scalar& upper, bool training,
              OptionalGenerator generator) {
   const double low = lower.toDouble();
   const double high = upper.toDouble();
+  TORCH_CHECK(std::isfinite(low), "rrelu: lower bound must be finite, got ", low);
+  TORCH_CHECK(std::isfinite(high), "rrelu: upper bound must be finite, got ", high);
+  TORCH_CHECK(low <= high, "Lower bound should be less than or equal to the upper bound");
+  kernel_dtype(self, "rrelu_with_noise_out_cpu", Kinds::kFloating);
   if (!training) return at::leaky_relu(self, (low + high) / 2);
   const Tensor slopes = at::empty_like(self).uniform_(low, high, std::move(generator));
   noise.resize_(self.sizes()).copy_(at::where(self <= 0, slopes, at::ones_like(self)));
@@ -195,7 +224,9 @@ Tensor& rrelu_(Tensor& self, Tensor& noise, const at::Scalar& lower, const at::S
 }
 Tensor& rrelu_out(const Tensor& self, Tensor& noise, const at::Scalar& lower, const at::Scalar& upper, bool training,
                   OptionalGenerator generator, Tensor& out) {
-  return into(rrelu(self, noise, lower, upper, training, std::move(generator)), out);
+  const Tensor result = rrelu(self, noise, lower, upper, training, std::move(generator));
+  at::native::resize_output(out, result.sizes());
+  return out.copy_(result), out;
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
