@@ -61,8 +61,10 @@ class Stage final : public OperandVisitor {
     if (span != nullptr) stretches_.push_back({span->begin, span->end, 0, span->end - span->begin});
     visit_block(block, *this);
     merge();
-    memory_.reset(static_cast<std::byte*>(std::calloc(bytes_, 1)));
+    // As aligned as tensors: some kernels use instructions that demand it.
+    memory_.reset(static_cast<std::byte*>(std::aligned_alloc(kAlignment, bytes_)));
     if (memory_ == nullptr) return;
+    std::memset(memory_.get(), 0, bytes_);
     moving_ = true;
     visit_block(block, *this);
     if (span == nullptr) return;
