@@ -76,7 +76,11 @@ def library(row: Row, function: NativeFunction) -> str:
     if makes_outputs:
         given = ", ".join(f"&{a.name}" for a in function.func.arguments.out)
         variant = f"(Variant::kOut, {{{given}}})" if given else ""
-        lines += [f"Outputs<{len(outs)}> outputs{variant};", f"outputs.set_all({shape_rule(row)});"]
+        possible = (
+            ", ".join(f"&{a.name}" for a in inputs if str(a.type) == "Tensor") if len(outs) == 1 and given else ""
+        )
+        among = f", {{{possible}}}" if possible else ""
+        lines += [f"Outputs<{len(outs)}> outputs{variant};", f"outputs.set_all({shape_rule(row)}{among});"]
     lines += pack(row, inputs, len(outs), name)
     lines.append(f"return {returned(function, len(outs))};")
     return "\n".join([*parts, definition(signature, function, lines)])

@@ -119,5 +119,5 @@ def complete(row: Row, schemas: Schemas) -> None:
             row.cpu_kernels[str(function.func.name)] = native
         if kernel and function.func.kind() is SchemaKind.out:
             row.out_function = function
-        elif kernel and function.func.kind() is SchemaKind.functional:
+        elif kernel and function.func.kind() in (SchemaKind.functional, SchemaKind.mutable):
             row.functional = function

@@ -58,6 +58,16 @@ at::Tensor empty_strided(at::IntArrayRef size, at::IntArrayRef stride, std::opti
   return filled(at::detail::empty_strided_generic(size, stride, &device_allocator(), kKeys, options.dtype));
 }
 
+// Zeros that take no memory; operators that do not know them get a filled tensor.
+at::Tensor efficient_zero_tensor(at::IntArrayRef size, std::optional<at::ScalarType> dtype,
+                                 std::optional<at::Layout> layout, std::optional<c10::Device> device,
+                                 std::optional<bool> pin_memory) {
+  const Options options("_efficientzerotensor", dtype, layout, device, pin_memory);
+  at::native::ZeroTensorAllocator allocator(c10::Device(c10::kPrivateUse1, npu::current_device()));
+  return at::detail::empty_generic(size, &allocator, kKeys.add(c10::DispatchKey::ZeroTensor), options.dtype,
+                                   std::nullopt);
+}
+
 c10::Storage new_storage(size_t bytes) {
   return c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), bytes, &device_allocator(),
                                                /*resizable=*/true);
@@ -116,6 +126,7 @@ void record_stream(at::Tensor& self, c10::Stream stream) {
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+  m.impl("_efficientzerotensor", counted<OpId::_efficientzerotensor, Route::kKernel, efficient_zero_tensor>);
   m.impl("empty.memory_format", counted<OpId::empty_memory_format, Route::kKernel, empty>);
   m.impl("empty_strided", counted<OpId::empty_strided, Route::kKernel, empty_strided>);
   m.impl("record_stream", counted<OpId::record_stream, Route::kView, record_stream>);

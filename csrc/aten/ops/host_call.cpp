@@ -3,6 +3,7 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/TensorBody.h>
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/EmptyTensor.h>
 #include <c10/core/CPUAllocator.h>
 #include <c10/core/Storage.h>
 
@@ -133,6 +134,11 @@ class HostCall {
     return host;
   }
 
+  // Elements from the first to the last of `tensor` in memory.
+  static int64_t extent(const at::Tensor& tensor) {
+    return static_cast<int64_t>(at::detail::computeStorageNbytes(tensor.sizes(), tensor.strides(), 1));
+  }
+
   // A kernel may have given the alias other sizes, and for more elements, other memory.
   static void write_back(const Pair& pair) {
     const bool moved = pair.host.const_data_ptr() != pair.data;
@@ -143,8 +149,8 @@ class HostCall {
       device.set_sizes_and_strides(pair.host.sizes(), pair.host.strides(), pair.host.storage_offset());
       return;
     }
-    pair.device.resize_(pair.host.sizes());
-    if (pair.host.is_non_overlapping_and_dense()) device.set_sizes_and_strides(pair.host.sizes(), pair.host.strides());
+    pair.device.resize_({extent(pair.host)});
+    device.set_sizes_and_strides(pair.host.sizes(), pair.host.strides());
     pair.device.copy_(pair.host);
   }
 
@@ -166,9 +172,7 @@ class HostCall {
                                 host.layout(), "; npu tensors are strided");
     for (const auto& [device, alias] : storages_)
       if (alias.is_alias_of(host.storage())) return view(device, host);
-    at::Tensor result = host.is_non_overlapping_and_dense()
-                            ? allocate(host.sizes(), host.strides(), host.options().device(*device_))
-                            : allocate(host.sizes(), {}, host.options().device(*device_));
+    at::Tensor result = allocate(host.sizes(), host.strides(), host.options().device(*device_));
     result.copy_(host);
     return result;
   }

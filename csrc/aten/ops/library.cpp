@@ -49,8 +49,21 @@ void OutputSet::set(int64_t index, const TensorSpec& spec) {
   if (!spec.defined) return;
   const Slot& slot = slots_[index];
   const bool keep_dtype = slot.given != nullptr && spec.any_dtype;
-  set(index, spec.sizes, spec.strides, keep_dtype ? spec.options.dtype(slot.given->scalar_type()) : spec.options,
+  const bool keep_strides = slot.given == nullptr || !spec.new_only;
+  const at::TensorOptions options =
+      keep_strides ? spec.options : spec.options.memory_format(at::MemoryFormat::Contiguous);
+  set(index, spec.sizes, keep_strides ? spec.strides : at::IntArrayRef(),
+      keep_dtype ? options.dtype(slot.given->scalar_type()) : options,
       /*exact=*/false);
+  if (spec.conjugate && slot.given == nullptr) slot.own._set_conj(true);
+}
+
+void OutputSet::check_inputs(int64_t index, const TensorSpec& spec,
+                             std::initializer_list<const at::Tensor*> inputs) const {
+  const at::Tensor* given = slots_[index].given;
+  for (const at::Tensor* input : inputs)
+    TORCH_CHECK(given == nullptr || !given->is_same(*input) || given->sizes() == spec.sizes, "output with shape ",
+                given->sizes(), " doesn't match the broadcast shape ", at::IntArrayRef(spec.sizes));
 }
 
 void OutputSet::finish() {

@@ -34,6 +34,8 @@ class OutputSet {
 
   void set(int64_t index, const TensorSpec& spec);
 
+  void check_inputs(int64_t index, const TensorSpec& spec, std::initializer_list<const at::Tensor*> inputs) const;
+
   // Copies results computed in place of a given tensor with other strides.
   void finish();
 
@@ -58,7 +60,11 @@ class Outputs final : public OutputSet {
     slots_ = storage_.data();
     for (size_t i = 0; i < kCount; ++i) storage_[i].given = given[i];
   }
-  void set_all(const TensorSpec& spec) { set(0, spec); }
+  // `inputs` are looked at for out= tensors among them.
+  void set_all(const TensorSpec& spec, std::initializer_list<const at::Tensor*> inputs = {}) {
+    if (spec.elementwise) check_inputs(0, spec, inputs);
+    set(0, spec);
+  }
   void set_all(const TensorSpecs<kCount>& specs) {
     for (size_t i = 0; i < kCount; ++i) set(static_cast<int64_t>(i), specs[i]);
   }

@@ -34,6 +34,8 @@ at::Tensor with_bias(const at::Tensor& gates, const OptionalTensor& bias) {
 
 }  // namespace
 
+void conj_physical_(at::Tensor& self) { self.conj_physical_(); }
+
 void lstm_cell(const at::Tensor& input_gates, const at::Tensor& hidden_gates, const at::Tensor& cx,
                const OptionalTensor& input_bias, const OptionalTensor& hidden_bias, const at::Tensor& hy,
                const at::Tensor& cy, const at::Tensor& workspace) {

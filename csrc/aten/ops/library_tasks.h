@@ -19,6 +19,8 @@ namespace tasks {
 
 using OptionalTensor = std::optional<at::Tensor>;
 
+void conj_physical_(at::Tensor& self);
+
 void convolution(const TaskContext& context, const at::Tensor& input, const at::Tensor& weight,
                  const OptionalTensor& bias, at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation,
                  bool transposed, at::IntArrayRef output_padding, int64_t groups, const at::Tensor& out);

@@ -73,9 +73,16 @@ void assert_async(const at::Tensor& self) {
   assert_async_with_message(self, "Expected Tensor with single nonzero value, but got zero");
 }
 
+at::Tensor functional_assert_async(const at::Tensor& self, std::string_view message, const at::Tensor& token) {
+  assert_async_with_message(self, message);
+  return token.clone();
+}
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("_assert_async", counted<OpId::_assert_async, Route::kKernel, assert_async>);
   m.impl("_assert_async.msg", counted<OpId::_assert_async_msg, Route::kKernel, assert_async_with_message>);
+  m.impl("_functional_assert_async.msg",
+         counted<OpId::_functional_assert_async_msg, Route::kKernel, functional_assert_async>);
   m.impl("_local_scalar_dense", counted<OpId::_local_scalar_dense, Route::kSynchronous, local_scalar_dense>);
 }
 

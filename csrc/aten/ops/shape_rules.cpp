@@ -5,7 +5,10 @@
 #include <ATen/native/RangeUtils.h>
 #include <ATen/native/ReduceOpsUtils.h>
 #include <ATen/native/TypeProperties.h>
+#include <ATen/TensorIterator.h>
 #include <ATen/WrapDimUtilsMulti.h>
+
+#include <algorithm>
 
 namespace npu::aten::shapes {
 namespace {
@@ -19,17 +22,57 @@ at::ScalarType floating_type(at::ScalarType dtype) {
                                                          : real_type(dtype);
 }
 
-void set_dense_strides(TensorSpec& spec, at::IntArrayRef sizes, at::IntArrayRef strides) {
-  const std::vector<int64_t> dense = at::infer_dense_strides(sizes, strides);
-  spec.strides.assign(dense.begin(), dense.end());
-}
+// What a TensorIterator over these inputs would allocate. It is built as for meta tensors: sizes and strides only.
+class Elementwise final : at::TensorIteratorBase {
+ public:
+  explicit Elementwise(std::initializer_list<const at::Tensor*> inputs) {
+    is_meta_ = true;
+    at::TensorIteratorConfig config;
+    config.check_all_same_dtype(false).check_all_same_device(false);
+    config.declare_static_dtype_and_device(at::kByte, c10::Device(at::kMeta)).add_output(none_);
+    for (const at::Tensor* input : inputs) config.add_const_input(*input);
+    build(config);
+  }
+  c10::SmallVector<int64_t, 6> sizes;
+  c10::SmallVector<int64_t, 6> strides;
 
-// Broadcast sizes of all dimensions but the last two.
-at::DimVector common_batch(const at::Tensor& a, const at::Tensor& b) {
-  TORCH_CHECK(a.dim() >= 2 && b.dim() >= 2, "expected matrices or batches of them, but got sizes ", a.sizes(), " and ",
-              b.sizes());
-  return at::infer_size_dimvector(a.sizes().slice(0, static_cast<size_t>(a.dim() - 2)),
-                                  b.sizes().slice(0, static_cast<size_t>(b.dim() - 2)));
+ private:
+  void set_output_raw_strided(int64_t, at::IntArrayRef new_sizes, at::IntArrayRef new_strides,
+                              at::TensorOptions) override {
+    sizes.assign(new_sizes.begin(), new_sizes.end());
+    strides.assign(new_strides.begin(), new_strides.end());
+  }
+  const at::Tensor& maybe_get_output(int64_t) override { return none_; }
+
+  const at::Tensor none_;
+};
+
+const at::Tensor& on_device(const at::Tensor& a, const at::Tensor& b) { return a.device().is_privateuseone() ? a : b; }
+
+TensorSpec elementwise(std::initializer_list<const at::Tensor*> inputs, const at::TensorOptions& options) {
+  const at::Tensor& first = **inputs.begin();
+  const auto all = [&](auto&& test) {
+    return std::all_of(inputs.begin(), inputs.end(), [&](const at::Tensor* input) { return test(*input); });
+  };
+  TensorSpec spec = of(first.sizes(), options);
+  spec.elementwise = true;
+  // The layouts that a TensorIterator keeps without a closer look; for these it would want a real output.
+  constexpr auto channels_last = at::MemoryFormat::ChannelsLast;
+  const bool same_sizes = all([&](const at::Tensor& input) { return input.sizes() == first.sizes(); });
+  if (same_sizes && all([](const at::Tensor& input) { return input.is_contiguous(); })) return spec;
+  if (same_sizes && all([](const at::Tensor& input) { return input.is_contiguous(channels_last); })) {
+    spec.options = spec.options.memory_format(channels_last);
+    return spec;
+  }
+  const bool same_strides = all([&](const at::Tensor& input) { return input.strides() == first.strides(); });
+  if (same_sizes && same_strides && first.is_non_overlapping_and_dense()) {
+    spec.strides.assign(first.strides().begin(), first.strides().end());
+    return spec;
+  }
+  Elementwise iterator(inputs);
+  spec.sizes = std::move(iterator.sizes);
+  spec.strides = std::move(iterator.strides);
+  return spec;
 }
 
 int64_t closed_range_length(const at::Scalar& start, const at::Scalar& end, const at::Scalar& step) {
@@ -49,7 +92,12 @@ TensorSpec none() { return {.sizes = {}, .options = {}, .defined = false}; }
 
 TensorSpec like(const at::Tensor& self) {
   TensorSpec spec = of(self.sizes(), self.options());
-  if (!self.is_contiguous()) set_dense_strides(spec, self.sizes(), self.strides());
+  if (self.is_non_overlapping_and_dense()) {
+    spec.strides.assign(self.strides().begin(), self.strides().end());
+  } else {
+    const std::vector<int64_t> dense = at::infer_dense_strides(self.sizes(), self.strides());
+    spec.strides.assign(dense.begin(), dense.end());
+  }
   return spec;
 }
 
@@ -67,9 +115,7 @@ TensorSpec floating_like(const at::Tensor& self) { return like(self, floating_ty
 TensorSpec broadcast(const at::Tensor& a, const at::Tensor& b) { return broadcast(a, b, at::result_type(a, b)); }
 
 TensorSpec broadcast(const at::Tensor& a, const at::Tensor& b, at::ScalarType dtype) {
-  if (a.sizes() == b.sizes() && a.device().is_privateuseone()) return like(a, dtype);
-  const at::Tensor& device = a.device().is_privateuseone() ? a : b;
-  TensorSpec spec = of(at::infer_size_dimvector(a.sizes(), b.sizes()), device.options().dtype(dtype));
+  TensorSpec spec = elementwise({&a, &b}, on_device(a, b).options().dtype(dtype));
   spec.any_dtype = true;
   return spec;
 }
@@ -77,12 +123,8 @@ TensorSpec broadcast(const at::Tensor& a, const at::Tensor& b, at::ScalarType dt
 TensorSpec where(const at::Tensor& condition, const at::Tensor& a, const at::Tensor& b) {
   TORCH_CHECK(condition.scalar_type() == at::kBool || condition.scalar_type() == at::kByte,
               "where expected condition to be a boolean tensor, but got a tensor with dtype ", condition.scalar_type());
-  const at::Tensor& device = condition.device().is_privateuseone() ? condition : a.device().is_privateuseone() ? a : b;
-  const at::DimVector sizes =
-      at::infer_size_dimvector(condition.sizes(), at::infer_size_dimvector(a.sizes(), b.sizes()));
-  TensorSpec spec = of(sizes, device.options().dtype(at::result_type(a, b)));
-  if (a.sizes() == at::IntArrayRef(sizes) && !a.is_contiguous()) set_dense_strides(spec, sizes, a.strides());
-  return spec;
+  const at::TensorOptions options = on_device(condition, on_device(a, b)).options();
+  return elementwise({&condition, &a, &b}, options.dtype(at::result_type(a, b)));
 }
 
 TensorSpec complex_of(const at::Tensor& real, const at::Tensor& imaginary) {
@@ -95,6 +137,16 @@ TensorSpec complex_of(const at::Tensor& real, const at::Tensor& imaginary) {
   TORCH_CHECK(dtype == other, "Expected object of scalar type ", dtype, " but got scalar type ", other,
               " for second argument");
   return broadcast(real, imaginary, c10::toComplexType(real.scalar_type()));
+}
+
+TensorSpec addr(const at::Tensor& self, const at::Tensor& vec1, const at::Tensor& vec2) {
+  TORCH_CHECK(vec1.dim() == 1 && vec2.dim() == 1, "addr: Expected 1-D argument vec1 and vec2, but got ", vec1.dim(),
+              "-D and ", vec2.dim(), "-D");
+  const at::Tensor matrix = self.expand({vec1.size(0), vec2.size(0)});
+  const at::Tensor column = vec1.unsqueeze(1);
+  const at::ScalarType dtype =
+      at::promoteTypes(at::promoteTypes(self.scalar_type(), vec1.scalar_type()), vec2.scalar_type());
+  return elementwise({&matrix, &column, &vec2}, self.options().dtype(dtype));
 }
 
 TensorSpecs<2> frexp(const at::Tensor& self) { return {like(self), like(self, at::kInt)}; }
@@ -113,17 +165,6 @@ TensorSpec extremum(const at::Tensor& self, const char* function) {
 TensorSpec trace(const at::Tensor& self) {
   TORCH_CHECK(self.dim() == 2, "trace: expected a matrix, but got tensor with dim ", self.dim());
   return scalar(self, sum_dtype(self));
-}
-
-TensorSpec dot(const at::Tensor& self, const at::Tensor& other) {
-  TORCH_CHECK(self.dim() == 1 && other.dim() == 1, "1D tensors expected, but got ", self.dim(), "D and ", other.dim(),
-              "D tensors");
-  TORCH_CHECK(self.scalar_type() == other.scalar_type(), "dot : expected both vectors to have same dtype, but found ",
-              self.scalar_type(), " and ", other.scalar_type());
-  TORCH_CHECK(self.numel() == other.numel(), "inconsistent tensor size, expected tensor [", self.numel(), "] and src [",
-              other.numel(), "] to have the same number of elements, but got ", self.numel(), " and ", other.numel(),
-              " elements respectively");
-  return scalar_like(self);
 }
 
 at::ScalarType sum_dtype(const at::Tensor& self, std::optional<at::ScalarType> dtype) {
@@ -238,6 +279,57 @@ TensorSpec bins(const at::Tensor& self, int64_t count, const at::Scalar& min, co
   return of({count}, self.options());
 }
 
+TensorSpec bins(const at::Tensor& self, at::IntArrayRef counts) { return of(counts, self.options()); }
+
+TensorSpec bins(const at::Tensor& self, at::TensorList edges) {
+  TensorSpec spec = of({}, self.options());
+  for (const at::Tensor& edge : edges) {
+    TORCH_CHECK(edge.numel() > 0, "histogramdd(): bin edges must not be empty, but got sizes ", edge.sizes());
+    spec.sizes.push_back(edge.numel() - 1);
+  }
+  return spec;
+}
+
+TensorSpecs<2> histogram(const at::Tensor& self, int64_t count) {
+  TORCH_CHECK(count > 0, "histogram(): bins must be > 0, but got ", count);
+  return {of({count}, self.options()), of({count + 1}, self.options())};
+}
+
+TensorSpecs<2> histogram(const at::Tensor& self, const at::Tensor& edges) {
+  TORCH_CHECK(edges.numel() > 0, "histogram(): bins must not be empty, but got sizes ", edges.sizes());
+  return {of({edges.numel() - 1}, self.options()), of({edges.numel()}, self.options())};
+}
+
+TensorSpec segments(const at::Tensor& data, const std::optional<at::Tensor>& lengths,
+                    const std::optional<at::Tensor>& offsets, int64_t axis) {
+  TORCH_CHECK(lengths || offsets, "segment_reduce(): Either lengths or offsets must be defined.");
+  axis = at::maybe_wrap_dim(axis, data.dim());
+  const at::Tensor& bounds = lengths ? *lengths : *offsets;
+  TORCH_CHECK(axis < bounds.dim(), "segment_reduce(): ", lengths ? "lengths" : "offsets",
+              " must have a dimension for each one up to axis ", axis, ", but got sizes ", bounds.sizes());
+  TensorSpec spec = contiguous_like(data);
+  spec.sizes[static_cast<size_t>(axis)] = bounds.size(axis) - (lengths ? 0 : 1);
+  return spec;
+}
+
+TensorSpec narrowed(const at::Tensor& self, int64_t dim, int64_t start, int64_t length) {
+  TORCH_CHECK(self.dim() > 0, "narrow() cannot be applied to a 0-dim tensor.");
+  TORCH_CHECK(length >= 0, "narrow(): length must be non-negative.");
+  TensorSpec spec = contiguous_like(self);
+  int64_t& size = spec.sizes[static_cast<size_t>(at::maybe_wrap_dim(dim, self.dim()))];
+  const int64_t first = start < 0 ? start + size : start;
+  TORCH_CHECK(first >= 0 && first <= size - length, "start (", start, ") + length (", length,
+              ") exceeds dimension size (", size, ").");
+  size = length;
+  return spec;
+}
+
+TensorSpec linear_combination(const at::Tensor& input, const at::Tensor& coefficients) {
+  TensorSpec spec = contiguous_like(input);
+  spec.sizes[0] = coefficients.size(0);
+  return spec;
+}
+
 TensorSpec arange(const at::Scalar& start, const at::Scalar& end, const at::Scalar& step, const at::Tensor& out) {
   return AT_DISPATCH_ALL_TYPES_AND2(at::kHalf, at::kBFloat16, out.scalar_type(), "arange_cpu", [&] {
     return of({at::native::compute_arange_size<scalar_t>(start, end, step)}, out.options());
@@ -254,44 +346,6 @@ TensorSpec matrix(int64_t rows, int64_t columns, const at::Tensor& out) {
   TORCH_CHECK(rows >= 0, "n must be greater or equal to 0, got ", rows);
   TORCH_CHECK(columns >= 0, "m must be greater or equal to 0, got ", columns);
   return of({rows, columns}, out.options());
-}
-
-TensorSpec addbmm(const at::Tensor& batch1, const at::Tensor& batch2) {
-  TORCH_CHECK(batch1.dim() == 3 && batch2.dim() == 3, "batch1 and batch2 must be 3-dimensional, but have sizes ",
-              batch1.sizes(), " and ", batch2.sizes());
-  return of({batch1.size(1), batch2.size(2)}, batch1.options());
-}
-
-TensorSpec cdist(const at::Tensor& x1, const at::Tensor& x2) {
-  at::DimVector sizes = common_batch(x1, x2);
-  sizes.push_back(x1.size(-2));
-  sizes.push_back(x2.size(-2));
-  return of(sizes, x1.options());
-}
-
-TensorSpec solve_triangular(const at::Tensor& triangle, const at::Tensor& right_side) {
-  at::DimVector sizes = common_batch(triangle, right_side);
-  sizes.push_back(right_side.size(-2));
-  sizes.push_back(right_side.size(-1));
-  return of(sizes, right_side.options());
-}
-
-TensorSpec pdist(const at::Tensor& self) {
-  const int64_t n = self.size(0);
-  return of({n <= 1 ? 0 : n * (n - 1) / 2}, self.options());
-}
-
-TensorSpec fft_r2c(const at::Tensor& self, at::IntArrayRef dim, bool onesided) {
-  TensorSpec spec = of(self.sizes(), self.options().dtype(c10::toComplexType(self.scalar_type())));
-  auto& last = spec.sizes[static_cast<size_t>(at::maybe_wrap_dim(dim.back(), self.dim()))];
-  if (onesided) last = last / 2 + 1;
-  return spec;
-}
-
-TensorSpec fft_c2r(const at::Tensor& self, at::IntArrayRef dim, int64_t last_dim_size) {
-  TensorSpec spec = of(self.sizes(), self.options().dtype(c10::toRealValueType(self.scalar_type())));
-  spec.sizes[static_cast<size_t>(at::maybe_wrap_dim(dim.back(), self.dim()))] = last_dim_size;
-  return spec;
 }
 
 }  // namespace npu::aten::shapes

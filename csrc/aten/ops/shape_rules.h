@@ -20,8 +20,11 @@ struct TensorSpec {
   c10::SmallVector<int64_t, 6> sizes;
   at::TensorOptions options;
   c10::SmallVector<int64_t, 6> strides = {};
-  bool any_dtype = false;  // an out= tensor of another dtype is welcome; the kernel casts
-  bool defined = true;     // false: this call has no such result
+  bool any_dtype = false;    // an out= tensor of another dtype is welcome; the kernel casts
+  bool defined = true;       // false: this call has no such result
+  bool conjugate = false;    // a new result has the conj bit
+  bool elementwise = false;  // an out= tensor that is an input as well must have these sizes already
+  bool new_only = false;     // `strides` are those of a new result; an out= tensor that is resized becomes contiguous
 };
 
 template <size_t kCount>
@@ -38,6 +41,7 @@ TensorSpec like(const at::Tensor& self, at::ScalarType dtype);
 TensorSpec contiguous_like(const at::Tensor& self);
 TensorSpec real_like(const at::Tensor& self);                    // complex -> its real type
 TensorSpec floating_like(const at::Tensor& self);                // integers -> the default dtype, complex -> real
+TensorSpec in_suggested_format(const at::Tensor& self);          // contiguous, or channels last when the tensor is
 TensorSpec broadcast(const at::Tensor& a, const at::Tensor& b);  // dtype by promotion
 TensorSpec broadcast(const at::Tensor& a, const at::Tensor& b, at::ScalarType dtype);
 TensorSpec where(const at::Tensor& condition, const at::Tensor& a, const at::Tensor& b);
@@ -48,7 +52,6 @@ TensorSpecs<2> frexp(const at::Tensor& self);
 TensorSpec scalar_like(const at::Tensor& self);
 TensorSpec extremum(const at::Tensor& self, const char* function);  // of at least one element
 TensorSpec trace(const at::Tensor& self);
-TensorSpec dot(const at::Tensor& self, const at::Tensor& other);
 TensorSpec scalar(const at::Tensor& self, at::ScalarType dtype);
 at::ScalarType sum_dtype(const at::Tensor& self, std::optional<at::ScalarType> dtype = std::nullopt);
 TensorSpec reduced(const at::Tensor& self, at::OptionalIntArrayRef dim, bool keepdim, at::ScalarType dtype);
@@ -65,6 +68,14 @@ TensorSpec bucketize(const at::Tensor& self, const at::Tensor& boundaries, bool 
 TensorSpec searchsorted(const at::Tensor& sorted_sequence, const at::Tensor& self, bool int32, bool right,
                         std::optional<std::string_view> side, const std::optional<at::Tensor>& sorter);
 TensorSpec bins(const at::Tensor& self, int64_t count, const at::Scalar& min, const at::Scalar& max);
+TensorSpec bins(const at::Tensor& self, at::IntArrayRef counts);
+TensorSpec bins(const at::Tensor& self, at::TensorList edges);
+TensorSpecs<2> histogram(const at::Tensor& self, int64_t count);  // counts and edges
+TensorSpecs<2> histogram(const at::Tensor& self, const at::Tensor& edges);
+TensorSpec segments(const at::Tensor& data, const std::optional<at::Tensor>& lengths,
+                    const std::optional<at::Tensor>& offsets, int64_t axis);
+TensorSpec narrowed(const at::Tensor& self, int64_t dim, int64_t start, int64_t length);
+TensorSpec linear_combination(const at::Tensor& input, const at::Tensor& coefficients);
 
 // Factories, shaped from numbers; the dtype is that of `out`.
 TensorSpec arange(const at::Scalar& start, const at::Scalar& end, const at::Scalar& step, const at::Tensor& out);
@@ -73,10 +84,17 @@ TensorSpec steps(int64_t count, const at::Tensor& out);
 TensorSpec matrix(int64_t rows, int64_t columns, const at::Tensor& out);
 
 // Linear algebra.
+TensorSpec column_major_like(const at::Tensor& self);
+TensorSpec dot(const at::Tensor& self, const at::Tensor& other, bool conjugates_self);
+TensorSpec addr(const at::Tensor& self, const at::Tensor& vec1, const at::Tensor& vec2);
 TensorSpec addbmm(const at::Tensor& batch1, const at::Tensor& batch2);
+TensorSpec matrix_product(const at::Tensor& a, const at::Tensor& b, at::ScalarType dtype);
+TensorSpec packed_product(const at::Tensor& self, int64_t columns);  // weights in a layout of their own
 TensorSpec cdist(const at::Tensor& x1, const at::Tensor& x2);
 TensorSpec pdist(const at::Tensor& self);
 TensorSpec solve_triangular(const at::Tensor& triangle, const at::Tensor& right_side);
+TensorSpecs<2> geqrf(const at::Tensor& self);
+TensorSpec fft_c2c(const at::Tensor& self, at::IntArrayRef dim);
 TensorSpec fft_r2c(const at::Tensor& self, at::IntArrayRef dim, bool onesided);
 TensorSpec fft_c2r(const at::Tensor& self, at::IntArrayRef dim, int64_t last_dim_size);
 
@@ -86,6 +104,8 @@ TensorSpec huber_loss(const at::Tensor& self, const at::Tensor& target, int64_t 
 TensorSpec multi_margin_loss(const at::Tensor& self, const at::Tensor& target, const at::Scalar& p,
                              const std::optional<at::Tensor>& weight, int64_t reduction);
 TensorSpecs<2> nll_loss2d(const at::Tensor& self, int64_t reduction);
+TensorSpecs<2> ctc_loss(const at::Tensor& log_probs, const at::Tensor& targets, at::IntArrayRef input_lengths,
+                        at::IntArrayRef target_lengths, int64_t blank);
 TensorSpecs<2> multilabel_margin_loss(const at::Tensor& self, const at::Tensor& target, int64_t reduction);
 
 // Normalisation and embedding.
@@ -105,6 +125,10 @@ TensorSpecs<3> group_norm(const at::Tensor& input, const std::optional<at::Tenso
 TensorSpecs<3> group_norm_backward(const at::Tensor& input, const std::optional<at::Tensor>& weight, int64_t channels,
                                    std::array<bool, 3> output_mask);
 TensorSpec embedding_dense_backward(const at::Tensor& grad_output, int64_t num_weights);
+// `for_gradient`: the bag sizes are needed whatever the mode.
+TensorSpecs<4> embedding_bag(const at::Tensor& weight, const at::Tensor& indices, const at::Tensor& offsets,
+                             int64_t mode, const std::optional<at::Tensor>& per_sample_weights,
+                             bool include_last_offset, int64_t padding_idx, bool for_gradient);
 TensorSpecs<2> weight_norm(const at::Tensor& v, const at::Tensor& g);
 
 // Convolution, pooling, padding, sampling.
@@ -113,11 +137,19 @@ TensorSpec convolution(const at::Tensor& input, const at::Tensor& weight, at::In
                        at::IntArrayRef output_padding, int64_t groups);
 TensorSpecs<3> convolution_backward(const at::Tensor& grad_output, const at::Tensor& input, const at::Tensor& weight,
                                     std::array<bool, 3> output_mask);
+TensorSpec plain_convolution(const at::Tensor& self, const at::Tensor& weight, at::IntArrayRef kernel_size,
+                             at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation);
+TensorSpec plain_convolution_transpose(const at::Tensor& self, const at::Tensor& weight, at::IntArrayRef kernel_size,
+                                       at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef output_padding,
+                                       at::IntArrayRef dilation);
 TensorSpec adaptive_pool(const at::Tensor& self, at::IntArrayRef output_size);
+TensorSpec with_last_sizes(const at::Tensor& self, at::IntArrayRef last);  // contiguous
 TensorSpecs<2> max_pool3d(const at::Tensor& self, at::IntArrayRef kernel_size, at::IntArrayRef stride,
                           at::IntArrayRef padding, at::IntArrayRef dilation, bool ceil_mode);
 TensorSpec max_unpool(const at::Tensor& self, const at::Tensor& indices, at::IntArrayRef output_size);
 TensorSpec padded(const at::Tensor& self, at::IntArrayRef padding);
+TensorSpec pixel_shuffle(const at::Tensor& self, int64_t upscale_factor);
+TensorSpec pixel_unshuffle(const at::Tensor& self, int64_t downscale_factor);
 TensorSpec im2col(const at::Tensor& self, at::IntArrayRef kernel_size, at::IntArrayRef dilation,
                   at::IntArrayRef padding, at::IntArrayRef stride);
 TensorSpec col2im(const at::Tensor& self, at::IntArrayRef output_size, at::IntArrayRef kernel_size);
@@ -133,6 +165,10 @@ TensorSpecs<2> multi_head_attention(const at::Tensor& query, const at::Tensor& k
                                     bool average_weights);
 TensorSpecs<2> flash_attention(const at::Tensor& query);
 TensorSpecs<3> flash_attention_backward(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value);
+
+// Fake quantization: the result with a mask, the gradients with those of scale and zero point.
+TensorSpecs<2> fake_quantize(const at::Tensor& self);
+TensorSpecs<3> fake_quantize_backward(const at::Tensor& self, const at::Tensor& scale);
 
 }  // namespace shapes
 }  // namespace npu::aten

@@ -4,15 +4,16 @@
 #include <ATen/native/ConvUtils.h>
 #include <ATen/native/layer_norm.h>
 #include <ATen/native/LossMulti.h>
+#include <ATen/native/PixelShuffle.h>
 #include <ATen/native/Pool.h>
 #include <ATen/OpMathType.h>
 
+#include "aten/ops/arguments.h"
 #include "aten/ops/shape_rules.h"
 
 namespace npu::aten::shapes {
 namespace {
 
-// Contiguous, or channels last when the tensor is.
 TensorSpec in_suggested_format(const at::Tensor& self, at::IntArrayRef sizes) {
   TensorSpec spec = of(sizes, self.options());
   if (self.suggest_memory_format() != at::MemoryFormat::Contiguous && self.dim() == static_cast<int64_t>(sizes.size()))
@@ -20,13 +21,19 @@ TensorSpec in_suggested_format(const at::Tensor& self, at::IntArrayRef sizes) {
   return spec;
 }
 
-TensorSpec in_suggested_format(const at::Tensor& self) { return in_suggested_format(self, self.sizes()); }
-
 // Statistics of half-precision data with single-precision parameters are kept in single precision.
 at::TensorOptions parameter_options(const at::Tensor& input, const std::optional<at::Tensor>& parameter) {
   const bool mixed = at::isReducedFloatingType(input.scalar_type()) && parameter && parameter->defined() &&
                      parameter->scalar_type() == at::kFloat;
   return mixed ? input.options().dtype(at::kFloat) : input.options();
+}
+
+TensorSpec in_convolution_format(const at::Tensor& self, const at::Tensor& weight, at::IntArrayRef sizes) {
+  constexpr auto channels_last = at::MemoryFormat::ChannelsLast;
+  TensorSpec spec = of(sizes, self.options());
+  if (self.suggest_memory_format() == channels_last || weight.suggest_memory_format() == channels_last)
+    spec.options = spec.options.memory_format(channels_last);
+  return spec;
 }
 
 TensorSpec if_wanted(bool wanted, TensorSpec spec) { return wanted ? spec : none(); }
@@ -50,7 +57,7 @@ TensorSpec batch_loss(const at::Tensor& self, int64_t reduction) {
   return reduced_loss(of(sizes.slice(0, sizes.size() > 1 ? 1 : 0), self.options()), reduction);
 }
 
-// Heads and positions are swapped in memory: the CPU kernel computes with [batch, positions, heads, head size].
+// Heads and positions are swapped in memory: the CPU kernel makes gradients as [batch, positions, heads, head size].
 TensorSpec with_heads_inside(const at::Tensor& like) {
   TensorSpec spec = of(like.sizes(), like.options());
   const int64_t heads = like.size(1), length = like.size(2), size = like.size(3);
@@ -58,7 +65,29 @@ TensorSpec with_heads_inside(const at::Tensor& like) {
   return spec;
 }
 
+// The format in which the CPU's convolution of these tensors leaves its result. PyTorch picks among its CPU kernels by
+// device and sizes, so it is asked about CPU tensors of these sizes, without data.
+at::MemoryFormat convolution_format(const at::Tensor& input, const at::Tensor& weight, at::IntArrayRef stride,
+                                    at::IntArrayRef padding, at::IntArrayRef dilation, bool transposed,
+                                    at::IntArrayRef output_padding, int64_t groups) {
+  const auto on_host = [](const at::Tensor& tensor) {
+    return make_alias(nullptr, tensor.sizes(), tensor.strides(), tensor.scalar_type());
+  };
+  const at::Tensor host_input = on_host(input), host_weight = on_host(weight);
+  const auto symbolic = [](at::IntArrayRef values) { return c10::fromIntArrayRefSlow(values); };
+  const at::native::ConvBackend backend =
+      at::native::select_conv_backend(host_input, host_weight, std::nullopt, symbolic(stride), symbolic(padding),
+                                      symbolic(dilation), transposed, symbolic(output_padding), groups, std::nullopt);
+  return at::native::_determine_backend_memory_format(host_input, host_weight, backend);
+}
+
+bool in_default_format(const at::Tensor& tensor) {
+  return tensor.suggest_memory_format() == at::MemoryFormat::Contiguous;
+}
+
 }  // namespace
+
+TensorSpec in_suggested_format(const at::Tensor& self) { return in_suggested_format(self, self.sizes()); }
 
 TensorSpec loss(const at::Tensor& self, const at::Tensor& target, int64_t reduction) {
   return reduced_loss(broadcast(self, target), reduction);
@@ -84,6 +113,21 @@ TensorSpecs<2> nll_loss2d(const at::Tensor& self, int64_t reduction) {
   return {reduced_loss(elements, reduction), of({}, self.options())};
 }
 
+TensorSpecs<2> ctc_loss(const at::Tensor& log_probs, const at::Tensor& targets, at::IntArrayRef input_lengths,
+                        at::IntArrayRef target_lengths, int64_t blank) {
+  TORCH_CHECK(log_probs.dim() == 2 || log_probs.dim() == 3,
+              "ctc_loss: expected log_probs of 2 or 3 dimensions, but got sizes ", log_probs.sizes());
+  const int64_t batch = log_probs.dim() == 3 ? log_probs.size(1) : 1;
+  TORCH_CHECK(blank >= 0 && blank < log_probs.size(-1), "blank must be in label range");
+  TORCH_CHECK(static_cast<int64_t>(input_lengths.size()) == batch, "input_lengths must be of size batch_size");
+  TORCH_CHECK(static_cast<int64_t>(target_lengths.size()) == batch, "target_lengths must be of size batch_size");
+  const auto longest = std::max_element(target_lengths.begin(), target_lengths.end());
+  const int64_t length = longest == target_lengths.end() ? 0 : std::max<int64_t>(*longest, 0);
+  TORCH_CHECK(targets.dim() != 2 || targets.size(1) >= length, "ctc_loss: expected targets with ", length,
+              " columns, the longest of target_lengths, but got sizes ", targets.sizes());
+  return {of({batch}, log_probs.options()), of({batch, log_probs.size(0), 2 * length + 1}, log_probs.options())};
+}
+
 TensorSpecs<2> multilabel_margin_loss(const at::Tensor& self, const at::Tensor& target, int64_t reduction) {
   int64_t samples = 0, classes = 0;
   at::native::multilabel_margin_loss_shape_check(samples, classes, self.dim(), self, target);
@@ -95,7 +139,9 @@ TensorSpecs<3> batch_norm(const at::Tensor& input, const std::optional<at::Tenso
   TORCH_CHECK(input.dim() >= 2, "batch_norm expects an input with at least 2 dimensions, but got ", input.sizes());
   const at::TensorOptions options = parameter_options(input, has_elements(weight) ? weight : running_mean);
   const TensorSpec statistics = of({training ? input.size(1) : 0}, options);
-  return {in_suggested_format(input), statistics, statistics};
+  TensorSpec output = in_suggested_format(input);
+  output.new_only = true;
+  return {output, statistics, statistics};
 }
 
 TensorSpecs<4> batch_norm_with_reserve(const at::Tensor& input, const std::optional<at::Tensor>& weight,
@@ -150,6 +196,27 @@ TensorSpec embedding_dense_backward(const at::Tensor& grad_output, int64_t num_w
   return of({num_weights, grad_output.size(-1)}, grad_output.options());
 }
 
+TensorSpecs<4> embedding_bag(const at::Tensor& weight, const at::Tensor& indices, const at::Tensor& offsets,
+                             int64_t mode, const std::optional<at::Tensor>& per_sample_weights,
+                             bool include_last_offset, int64_t padding_idx, bool for_gradient) {
+  TORCH_CHECK(weight.dim() == 2 && indices.dim() == 1 && offsets.dim() == 1,
+              "embedding_bag: expected a weight matrix and vectors of indices and offsets, but got sizes ",
+              weight.sizes(), ", ", indices.sizes(), " and ", offsets.sizes());
+  constexpr int64_t kSum = 0, kMax = 2;
+  const int64_t bags = offsets.size(0) - (include_last_offset ? 1 : 0);
+  TORCH_CHECK(bags >= 0, "include_last_offset: number of offsets should be at least 1");
+  // Sums of whole rows need no map from index to bag: the CPU kernel leaves it empty.
+  const at::ScalarType dtype = weight.scalar_type();
+  const bool sums_rows = mode == kSum && padding_idx < 0 && weight.stride(1) == 1 &&
+                         (dtype == at::kFloat || dtype == at::kHalf || dtype == at::kBFloat16) &&
+                         (!has_elements(per_sample_weights) || per_sample_weights->stride(0) == 1);
+  const at::TensorOptions index =
+      offsets.options().dtype(at::promoteTypes(indices.scalar_type(), offsets.scalar_type()));
+  const int64_t sizes = for_gradient || mode != kSum ? bags : offsets.size(0);
+  return {of({bags, weight.size(1)}, weight.options()), of({sums_rows ? 0 : indices.size(0)}, index),
+          of({sizes}, index), mode == kMax ? of({bags, weight.size(1)}, index) : of({sizes}, index)};
+}
+
 TensorSpecs<2> weight_norm(const at::Tensor& v, const at::Tensor& g) {
   return {contiguous_like(v), of(g.sizes(), g.options().dtype(at::toOpMathType(g.scalar_type())))};
 }
@@ -162,25 +229,54 @@ TensorSpec convolution(const at::Tensor& input, const at::Tensor& weight, at::In
                                                groups)
                  : at::native::conv_output_size(input.sizes(), weight.sizes(), padding, stride, dilation);
   TensorSpec spec = of(sizes, input.options());
-  const auto is_channels_last = [](const at::Tensor& tensor) {
-    return tensor.suggest_memory_format() == at::MemoryFormat::ChannelsLast;
-  };
-  // The kernels that double precision is left to keep the layout in two dimensions.
-  const bool kept = input.scalar_type() == at::kDouble && (is_channels_last(input) || is_channels_last(weight));
-  if (kept || at::native::mkldnn_conv_use_channels_last(input, weight))
-    spec.options = spec.options.memory_format(input.dim() == 5 ? at::MemoryFormat::ChannelsLast3d
-                                                               : at::MemoryFormat::ChannelsLast);
+  if (!in_default_format(input) || !in_default_format(weight))
+    spec.options = spec.options.memory_format(
+        convolution_format(input, weight, stride, padding, dilation, transposed, output_padding, groups));
   return spec;
 }
 
+// Both gradients are in channels last when one of the forward pass's tensors is; the 3D kernels for doubles know no such.
 TensorSpecs<3> convolution_backward(const at::Tensor& grad_output, const at::Tensor& input, const at::Tensor& weight,
                                     std::array<bool, 3> output_mask) {
-  return {if_wanted(output_mask[0], in_suggested_format(input)), if_wanted(output_mask[1], in_suggested_format(weight)),
+  const at::Tensor& model = in_default_format(input) ? weight : input;
+  const bool kept = !in_default_format(model) && (input.dim() == 4 || input.scalar_type() != at::kDouble);
+  const at::MemoryFormat format = kept ? model.suggest_memory_format() : at::MemoryFormat::Contiguous;
+  TensorSpec grad_input = contiguous_like(input), grad_weight = contiguous_like(weight);
+  grad_input.options = grad_input.options.memory_format(format);
+  grad_weight.options = grad_weight.options.memory_format(format);
+  return {if_wanted(output_mask[0], grad_input), if_wanted(output_mask[1], grad_weight),
           if_wanted(output_mask[2], of({grad_output.size(1)}, grad_output.options()))};
+}
+
+TensorSpec plain_convolution(const at::Tensor& self, const at::Tensor& weight, at::IntArrayRef kernel_size,
+                             at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation) {
+  c10::SmallVector<int64_t, 6> last = {weight.size(0)};
+  for (size_t i = 0; i < kernel_size.size(); ++i) {
+    const int64_t size = self.size(static_cast<int64_t>(i) - static_cast<int64_t>(kernel_size.size()));
+    const int64_t extent = dilation.empty() ? kernel_size[i] : dilation[i] * (kernel_size[i] - 1) + 1;
+    last.push_back((size + 2 * padding[i] - extent) / stride[i] + 1);
+  }
+  return in_convolution_format(self, weight, with_last(self.sizes(), last));
+}
+
+TensorSpec plain_convolution_transpose(const at::Tensor& self, const at::Tensor& weight, at::IntArrayRef kernel_size,
+                                       at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef output_padding,
+                                       at::IntArrayRef dilation) {
+  c10::SmallVector<int64_t, 6> last = {weight.size(1)};
+  for (size_t i = 0; i < kernel_size.size(); ++i) {
+    const int64_t size = self.size(static_cast<int64_t>(i) - static_cast<int64_t>(kernel_size.size()));
+    last.push_back((size - 1) * stride[i] - 2 * padding[i] + dilation[i] * (kernel_size[i] - 1) + output_padding[i] +
+                   1);
+  }
+  return of(with_last(self.sizes(), last), self.options());
 }
 
 TensorSpec adaptive_pool(const at::Tensor& self, at::IntArrayRef output_size) {
   return in_suggested_format(self, with_last(self.sizes(), output_size));
+}
+
+TensorSpec with_last_sizes(const at::Tensor& self, at::IntArrayRef last) {
+  return of(with_last(self.sizes(), last), self.options());
 }
 
 TensorSpecs<2> max_pool3d(const at::Tensor& self, at::IntArrayRef kernel_size, at::IntArrayRef stride,
@@ -219,7 +315,7 @@ TensorSpecs<2> max_pool3d(const at::Tensor& self, at::IntArrayRef kernel_size, a
 TensorSpec max_unpool(const at::Tensor& self, const at::Tensor& indices, at::IntArrayRef output_size) {
   TORCH_CHECK(self.sizes() == indices.sizes(), "Expected shape of indices to be same as that of the input tensor (",
               self.sizes(), ") but got indices tensor with shape: ", indices.sizes());
-  return adaptive_pool(self, output_size);
+  return output_size.size() == 2 ? adaptive_pool(self, output_size) : with_last_sizes(self, output_size);
 }
 
 TensorSpec padded(const at::Tensor& self, at::IntArrayRef padding) {
@@ -231,13 +327,28 @@ TensorSpec padded(const at::Tensor& self, at::IntArrayRef padding) {
   return in_suggested_format(self, sizes);
 }
 
+TensorSpec pixel_shuffle(const at::Tensor& self, int64_t upscale_factor) {
+  at::native::check_pixel_shuffle_shapes(self, upscale_factor);
+  return in_suggested_format(
+      self, with_last(self.sizes(), {self.size(-3) / (upscale_factor * upscale_factor), self.size(-2) * upscale_factor,
+                                     self.size(-1) * upscale_factor}));
+}
+
+TensorSpec pixel_unshuffle(const at::Tensor& self, int64_t downscale_factor) {
+  at::native::check_pixel_unshuffle_shapes(self, downscale_factor);
+  return in_suggested_format(
+      self, with_last(self.sizes(), {self.size(-3) * downscale_factor * downscale_factor,
+                                     self.size(-2) / downscale_factor, self.size(-1) / downscale_factor}));
+}
+
 TensorSpec im2col(const at::Tensor& self, at::IntArrayRef kernel_size, at::IntArrayRef dilation,
                   at::IntArrayRef padding, at::IntArrayRef stride) {
   TORCH_CHECK(self.dim() == 3 || self.dim() == 4, "Expected 3D or 4D input to im2col, but got sizes ", self.sizes());
   int64_t blocks = 1;
-  for (size_t i = 0; i < 2; ++i)
-    blocks *= at::native::pooling_output_shape<int64_t>(self.size(static_cast<int64_t>(i) - 2), kernel_size[i],
-                                                        padding[i], stride[i], dilation[i], /*ceil_mode=*/false);
+  for (size_t i = 0; i < 2; ++i) {
+    const int64_t size = self.size(static_cast<int64_t>(i) - 2) + 2 * padding[i];
+    blocks *= div_rtn<int64_t>(size - dilation[i] * (kernel_size[i] - 1) - 1, stride[i]) + 1;
+  }
   const int64_t rows = self.size(-3) * kernel_size[0] * kernel_size[1];
   return self.dim() == 4 ? of({self.size(0), rows, blocks}, self.options()) : of({rows, blocks}, self.options());
 }
@@ -291,11 +402,18 @@ TensorSpecs<2> flash_attention(const at::Tensor& query) {
   const int64_t batch = query.size(0), heads = query.size(1), length = query.size(2);
   TensorSpec logsumexp = of({batch, heads, length}, query.options().dtype(at::toOpMathType(query.scalar_type())));
   logsumexp.strides = {length * heads, 1, heads};
-  return {with_heads_inside(query), logsumexp};
+  return {like(query), logsumexp};
 }
 
 TensorSpecs<3> flash_attention_backward(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value) {
   return {with_heads_inside(query), with_heads_inside(key), with_heads_inside(value)};
+}
+
+TensorSpecs<2> fake_quantize(const at::Tensor& self) { return {like(self), like(self, at::kBool)}; }
+
+TensorSpecs<3> fake_quantize_backward(const at::Tensor& self, const at::Tensor& scale) {
+  const TensorSpec parameter = of(scale.dim() == 0 ? at::IntArrayRef({1}) : scale.sizes(), scale.options());
+  return {like(self), parameter, parameter};
 }
 
 }  // namespace npu::aten::shapes
