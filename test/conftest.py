@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -41,3 +42,39 @@ def run_child() -> Child:
         )
 
     return run
+
+
+RECORDING = bool(os.environ.get("NPU_RECORD_OP_TESTS"))
+entered: dict[str, set[tuple[str, str]]] = {}  # operator -> (test, dtype), for tools/op_report.py
+
+
+@pytest.fixture
+def note_operators() -> Callable[..., None]:
+    """Notes that a test has reached operators."""
+
+    def note(operators: Iterable[str], test: str, dtype: str) -> None:
+        for operator in operators:
+            if operator.startswith("aten::"):
+                entered.setdefault(operator, set()).add((test, dtype))
+
+    return note
+
+
+@pytest.fixture(autouse=True)
+def note_test(request: pytest.FixtureRequest, note_operators: Callable[..., None]) -> Iterator[None]:
+    """Notes what a test has reached since it last looked at the counters."""
+    yield
+    if RECORDING and "torch_npu_lite" in sys.modules:
+        note_operators(sys.modules["torch"].npu.op_stats(reset=True), test=request.path.stem, dtype="")
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Records what was noted when NPU_RECORD_OP_TESTS is set: one line an operator, so that changes are readable."""
+    if not entered or not RECORDING:
+        return
+    lines = []
+    for operator, uses in sorted(entered.items()):
+        dtypes = sorted({dtype for _, dtype in uses if dtype})
+        tests = sorted({test for test, _ in uses}, key=lambda test: (len(test), test))
+        lines.append(f"{json.dumps(operator)}: {json.dumps({'dtypes': dtypes, 'tests': tests[:5]})}")
+    (ROOT / "test" / "aten" / "op_tests.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")
