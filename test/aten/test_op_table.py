@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import fnmatch
+import json
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -16,6 +18,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 
 from gen import table  # noqa: E402
 from gen.schema import Schemas  # noqa: E402
+from op_report import TESTS, needs_backend_kernel  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -37,11 +40,6 @@ def exclusions():
 
 def covered(rows) -> set[str]:
     return {str(function.func.name) for row in rows for function in row.functions}
-
-
-def needs_backend_kernel(function) -> bool:
-    """Whether PyTorch neither composes the operator nor derives it from another form."""
-    return not function.has_composite_kernel and not function.structured and function.structured_delegate is None
 
 
 def test_every_operator_has_a_route_or_a_reason(schemas, rows, exclusions):
@@ -93,6 +91,27 @@ def test_rows_are_ordered_from_fast_to_general(rows):
     order = {route: place for place, route in enumerate(table.ROUTES)}
     for row in rows:
         assert row.route == sorted(row.route, key=order.get), f"{row.func}: {row.route}"
+
+
+def test_every_operator_is_reached_by_a_test_or_has_a_reason(rows):
+    reached = {name.removeprefix("aten::") for name in json.loads(TESTS.read_text())}
+    groups = yaml.safe_load((Path(__file__).parent / "untested_ops.yaml").read_text())
+    assert all(group["why"] for group in groups)
+    patterns = [pattern for group in groups for pattern in group["operators"]]
+    left = sorted(covered(rows) - reached)
+    assert [name for name in left if not any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)] == []
+    assert [pattern for pattern in patterns if not fnmatch.filter(left, pattern)] == []
+
+
+def test_the_report_tells_route_waits_and_tests_of_an_operator():
+    def report(*options: str) -> str:
+        command = [sys.executable, ROOT / "tools" / "op_report.py", *options]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    assert re.search(r"^add\.Tensor +kernel,iterator,library +vector .*float32.* op_db:add", report(), re.MULTILINE)
+    waiting = report("--operator", "nonzero", "--route", "synchronous")
+    assert re.search(r"^nonzero +synchronous .* the number of non-zero elements +op_db:", waiting, re.MULTILINE)
+    assert "no reason given" not in waiting
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,118 @@
+"""Prints every operator of the npu device: route, engine, dtypes, whether the host waits, which tests reach it.
+
+    python tools/op_report.py [--operator PATTERN] [--route ROUTE] [--counts]
+
+Routes come from csrc/aten/ops/npu_functions.yaml. Dtypes and tests are those that the test suite has seen, recorded in
+test/aten/op_tests.json:
+    NPU_RECORD_OP_TESTS=1 python -m pytest test/aten -m ""
+"""
+
+import argparse
+import collections
+import fnmatch
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from gen import table
+from gen.schema import Schemas
+
+ROOT = Path(__file__).resolve().parent.parent
+OPS = ROOT / "csrc" / "aten" / "ops"
+TESTS = ROOT / "test" / "aten" / "op_tests.json"
+SHOWN_TESTS = 3
+
+
+@dataclass
+class Line:
+    """One operator of the report."""
+
+    operator: str
+    route: str
+    engine: str
+    dtypes: str
+    waits: str
+    tests: str
+
+
+def needs_backend_kernel(function: Any) -> bool:
+    """Whether PyTorch neither composes the operator nor derives it from another form."""
+    return not function.has_composite_kernel and not function.structured and function.structured_delegate is None
+
+
+def excluded(name: str, exclusions: list[dict]) -> str | None:
+    """Why an operator has no row."""
+    for group in exclusions:
+        if any(fnmatch.fnmatchcase(name, pattern) for pattern in group["operators"]):
+            return group["why"]
+    return None
+
+
+def routed(rows: list[table.Row], tests: dict[str, dict]) -> list[Line]:
+    lines = []
+    for row in rows:
+        for function in row.functions:
+            name = str(function.func.name)
+            seen = tests.get(f"aten::{name}", {"dtypes": [], "tests": []})
+            waits = row.why or "" if "synchronous" in row.route else ""
+            shown = " ".join(seen["tests"][:SHOWN_TESTS])
+            engine = "" if "view" in row.route or "synchronous" in row.route else row.engine
+            lines.append(Line(name, ",".join(row.route), engine, " ".join(seen["dtypes"]), waits, shown))
+    return sorted(lines, key=lambda line: line.operator)
+
+
+def without_route(rows: list[table.Row], schemas: Schemas, exclusions: list[dict]) -> dict[str, list[str]]:
+    """Reason -> operators a backend could provide and this one does not."""
+    done = {str(function.func.name) for row in rows for function in row.functions}
+    found = collections.defaultdict(list)
+    for name, function in sorted(schemas.functions.items()):
+        if needs_backend_kernel(function) and name not in done:
+            found[excluded(name, exclusions) or "no reason given"].append(name)
+    return found
+
+
+def print_table(lines: list[Line]) -> None:
+    titles = Line("operator", "route", "engine", "dtypes", "waits for the host because", "tested by")
+    columns = zip(*(vars(line).values() for line in [titles, *lines]), strict=True)
+    widths = [max(map(len, column)) for column in columns]
+    for line in [titles, *lines]:
+        cells = (value.ljust(width) for value, width in zip(vars(line).values(), widths, strict=True))
+        print("  ".join(cells).rstrip())
+
+
+def print_counts(lines: list[Line], left: dict[str, list[str]]) -> None:
+    print(f"\n{len(lines)} operators with a route:")
+    for route, count in collections.Counter(line.route for line in lines).most_common():
+        print(f"{count:6}  {route}")
+    print(f"{sum(bool(line.waits) for line in lines):6}  of them make the host wait")
+    print(f"{sum(not line.tests for line in lines):6}  of them are reached by no recorded test")
+    print(f"\n{sum(map(len, left.values()))} operators without a route:")
+    for reason, names in left.items():
+        print(f"{len(names):6}  {reason}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--operator", default="*", help="pattern of operator names, such as 'index*'")
+    parser.add_argument("--route", help="only operators that have this route")
+    parser.add_argument("--counts", action="store_true", help="print the counts alone")
+    options = parser.parse_args()
+
+    schemas = Schemas()
+    rows = table.load(OPS / "npu_functions.yaml", schemas)
+    exclusions = yaml.safe_load((OPS / "npu_exclusions.yaml").read_text())
+    lines = routed(rows, json.loads(TESTS.read_text()))
+    if not options.counts:
+        wanted = [line for line in lines if fnmatch.fnmatchcase(line.operator, options.operator)]
+        print_table([line for line in wanted if options.route in (None, *line.route.split(","))])
+    print_counts(lines, without_route(rows, schemas, exclusions))
+
+
+if __name__ == "__main__":
+    main()
