@@ -34,9 +34,10 @@ struct alignas(64) CachedBlock : Block {
 
   std::atomic<State> state{State::kSpare};
   StatType kind = StatType::kSmallPool;
-  bool is_oversize = false;         // counted as such when it was handed out
-  BlockPool* pool = nullptr;        // changes only while the whole segment is free
-  CachedBlock* previous = nullptr;  // neighbours in the segment; null at its ends
+  bool is_oversize = false;          // counted as such when it was handed out
+  bool in_oversize_segment = false;  // of the segment's first block
+  BlockPool* pool = nullptr;         // changes only while the whole segment is free
+  CachedBlock* previous = nullptr;   // neighbours in the segment; null at its ends
   CachedBlock* next = nullptr;
   CachedBlock* before = nullptr;  // in whatever list the state says
   CachedBlock* after = nullptr;

@@ -51,6 +51,7 @@ BlockPool::Taken BlockPool::take_from(const Segment& segment, const Request& req
   block.bytes = segment.bytes;
   block.device = device_;
   block.kind = segment.kind;
+  block.in_oversize_segment = segment.is_oversize;
   block.pool = this;
   block.freed_at = 0;
   block.stream = request.stream;
@@ -320,7 +321,7 @@ bool BlockPool::is_finished_segment(const CachedBlock& first) const {
 Segment BlockPool::remove_segment(CachedBlock& first) {
   remove_free(first);
   segments_.erase(first.address);
-  const Segment segment{first.address, first.bytes, first.kind};
+  const Segment segment{first.address, first.bytes, first.kind, first.in_oversize_segment};
   first.state.store(State::kSpare, std::memory_order_relaxed);
   first.after = spare_;
   spare_ = &first;

@@ -27,6 +27,7 @@ struct Segment {
   void* base = nullptr;
   size_t bytes = 0;
   StatType kind = StatType::kSmallPool;
+  bool is_oversize = false;  // too large to be cut when it was made
 };
 
 // What the program asks for, with the bytes rounded to whole units.

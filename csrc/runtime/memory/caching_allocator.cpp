@@ -218,13 +218,14 @@ BlockPool::Taken CachingAllocator::Impl::take_from_finished_streams(BlockPool& p
 
 BlockPool::Taken CachingAllocator::Impl::grow(BlockPool& pool, const Request& request) {
   Segment segment{nullptr, segment_bytes(request.bytes, *request.options), request.kind};
+  segment.is_oversize = segment.bytes >= request.options->max_split_bytes;
   {
     MutexLock lock(growth_mutex_);
     const int64_t reserved_bytes = segments_.reserved_bytes() + static_cast<int64_t>(segment.bytes);
     if (static_cast<double>(reserved_bytes) > allowed_bytes()) return {};
     segment.base = driver_.allocate(ordinal_, segment.bytes);
     if (segment.base == nullptr) return {};
-    segments_.add(segment.kind, segment.bytes, segment.bytes >= request.options->max_split_bytes);
+    segments_.add(segment.kind, segment.bytes, segment.is_oversize);
   }
   device_allocs_.fetch_add(1, std::memory_order_relaxed);
   return pool.take_from(segment, request);
@@ -300,7 +301,7 @@ void CachingAllocator::Impl::give_back(const std::vector<Segment>& segments) {
     driver_.free(ordinal_, segment.base);
     device_frees_.fetch_add(1, std::memory_order_relaxed);
     MutexLock lock(growth_mutex_);
-    segments_.remove(segment.kind, segment.bytes, segment.bytes >= options().max_split_bytes);
+    segments_.remove(segment.kind, segment.bytes, segment.is_oversize);
   }
 }
 
@@ -370,6 +371,7 @@ CachingAllocator::Impl::Sums CachingAllocator::Impl::count_pools() {
 void CachingAllocator::Impl::deal_allowances(const Amounts& current, const BlockPool* risen) {
   int64_t pools = 0;
   for_each_pool([&pools](BlockPool&) { ++pools; });
+  if (pools == 0) return;
   Amounts share = peaks_, half = peaks_;
   combine(half, current, [](int64_t peak, int64_t now) { return (peak - now) / 2; });
   combine(share, half, [pools](int64_t, int64_t half) { return half / pools; });

@@ -2,7 +2,7 @@
 //
 // The peak of a sum over pools would need all pools at each allocation. Instead each pool has an allowance for each counter,
 // and the allowances of all pools together never exceed the peak so far. While every pool stays within its allowance there
-// is no new peak; a pool that rises above it has the sums taken and the allowances dealt anew (PeakKeeper).
+// is no new peak; a pool that rises above it has the sums taken and the allowances dealt anew.
 #pragma once
 
 #include <algorithm>
