@@ -152,9 +152,6 @@ void Context::record_error(const TaskEvent& task, std::exception_ptr error) {
                    task.traceback != nullptr ? *task.traceback : std::string(),
                    std::move(error)};
   MutexLock lock(mutex_);
-  const auto stream = streams_.find(task.stream);
-  if (stream != streams_.end() && stream->second->failure_mode() == FailureMode::kStop)
-    stream->second->queue().set_skipping(true);
   errors_.push_back(std::move(record));
   pending_errors_.store(errors_.size(), std::memory_order_release);
 }

@@ -2,7 +2,8 @@
 //
 // Threads: any method from any thread. One caller's tasks run in call order; between callers use an Event.
 // Lifetime: owned by its Context until the context ends. Context::destroy_stream returns at once and queued work completes;
-// the object stays, and whatever uses it from then on throws kInvalidArgument. Ids are never reused.
+// the object stays, and whatever uses it from then on throws kInvalidArgument. Destroying a stream while another thread
+// is launching on it is an error of the program. Ids are never reused.
 // Errors: a task error is kept by the context, later tasks go on (FailureMode::kContinue) or are skipped (kStop), and the
 // next synchronising call on any stream of the device throws it once. With launch blocking on, launch() waits and rethrows
 // the task's own exception.
@@ -60,8 +61,8 @@ class NPU_API Stream {
   void synchronize();                        // blocks; throws the device's first pending error
   bool synchronize_for(int64_t timeout_ns);  // false = not done in time
 
-  void set_failure_mode(FailureMode mode) noexcept { failure_mode_.store(mode, std::memory_order_relaxed); }
-  FailureMode failure_mode() const noexcept { return failure_mode_.load(std::memory_order_relaxed); }
+  void set_failure_mode(FailureMode mode) { queue().set_stop_on_error(mode == FailureMode::kStop); }
+  FailureMode failure_mode() const { return queue().stops_on_error() ? FailureMode::kStop : FailureMode::kContinue; }
   void resume() { queue().set_skipping(false); }  // after kStop skipped tasks
 
  private:
@@ -73,7 +74,6 @@ class NPU_API Stream {
   const StreamId id_;
   const int priority_;
   std::atomic<Queue*> queue_;  // null once destroyed
-  std::atomic<FailureMode> failure_mode_{FailureMode::kContinue};
 };
 
 }  // namespace npu

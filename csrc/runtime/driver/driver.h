@@ -70,12 +70,16 @@ class Queue {
   // While set, tasks complete without being run (failure mode "stop").
   void set_skipping(bool skipping) noexcept { skipping_.store(skipping, std::memory_order_relaxed); }
   bool skipping() const noexcept { return skipping_.load(std::memory_order_relaxed); }
+  // Whether a task that fails makes the queue skip.
+  void set_stop_on_error(bool stop) noexcept { stop_on_error_.store(stop, std::memory_order_relaxed); }
+  bool stops_on_error() const noexcept { return stop_on_error_.load(std::memory_order_relaxed); }
 
  protected:
   ~Queue() = default;
   alignas(64) std::atomic<uint64_t> submitted_{0};
   alignas(64) std::atomic<uint64_t> completed_{0};
   std::atomic<bool> skipping_{false};
+  std::atomic<bool> stop_on_error_{false};
 };
 
 // A point in time: `number` tasks of the queue are complete.

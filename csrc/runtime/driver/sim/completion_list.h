@@ -20,8 +20,8 @@ class CompletionList {
   bool add(Completion& completion, uint64_t number);
   // False when on_complete has been called; it has also returned by then.
   bool remove(Completion& completion);
-  // To be called after each store to the counter. The store must be sequentially consistent: it pairs with the fence in
-  // add(), so that either we see the new waiter here or the waiter sees the new value there.
+  // To be called after each store to the counter. The store must be sequentially consistent: it pairs with the
+  // store of the smallest number in add(), so that either we see the new waiter here or the waiter sees the new value there.
   void advanced(uint64_t value, const Clock& clock) {
     if (value >= smallest_.load(std::memory_order_seq_cst)) [[unlikely]]
       fire(value, clock);

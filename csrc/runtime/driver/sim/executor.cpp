@@ -25,7 +25,7 @@ constexpr std::chrono::seconds kLateThread{5};  // how long a thread that launch
 // The task that this thread executes; tells a wait that would deadlock from one that may block.
 thread_local const TaskInfo* t_task = nullptr;
 
-// While it lives, this thread executes `task`. Task bodies nest: a host that helps may be inside a tile of another task.
+// While it lives, this thread executes `task`.
 class ExecutingScope {
  public:
   ExecutingScope(const TaskInfo& task, const TaskContext& context)
@@ -78,8 +78,13 @@ class HostCompletion final : public Completion {
 
 Executor::Executor(const ExecutorOptions& options, Scheduler& scheduler, const Clock& clock, const Driver& driver)
     : scheduler_(scheduler), clock_(clock), driver_(driver), options_(options) {
-  MutexLock lock(mutex_);
-  for (int i = 0; i < options.workers; ++i) workers_.push_back(start_thread([this] { worker_main(); }));
+  try {
+    MutexLock lock(mutex_);
+    for (int i = 0; i < options.workers; ++i) workers_.push_back(start_thread([this] { worker_main(); }));
+  } catch (...) {
+    stop();
+    throw;
+  }
 }
 
 Executor::~Executor() { stop(); }
@@ -248,6 +253,7 @@ int64_t Executor::execute(SimQueue& queue, Slot& slot) {
     }
     end = clock_.now_ns();
     queue.engines().add_busy(info.engines, end - std::exchange(event.time_ns, end));
+    if (error && queue.stops_on_error()) queue.set_skipping(true);
     if (error && queue.errors() != nullptr) queue.errors()->on_task_error(event, error);
     observe([&](Observer& observer) { observer.on_end(event, error != nullptr); });
   }
@@ -284,7 +290,8 @@ bool Executor::wait(SimQueue& queue, uint64_t number, int64_t deadline_ns) {
     if (sleep_until_completed(queue, number, until_ns)) return true;
     host_wait.poll();
     if (stopping_.load(std::memory_order_relaxed)) check_may_go_on("cannot wait for a stream");
-    if (std::exchange(completed, queue.completed()) != completed) progress = now;
+    const uint64_t before = std::exchange(completed, queue.completed());
+    if (completed != before) progress = now;
     if (!reported && now - progress > hang_report_ns) {
       reported = true;
       log(LogLevel::kWarning, detail::concat("a host thread has waited ", static_cast<double>(now - start) / 1e9,
@@ -394,7 +401,8 @@ SimQueue* Executor::linger(SimQueue* last) {
     spin.pause_or_yield();
   }
   spinning_.fetch_sub(1, std::memory_order_seq_cst);
-  if (ready_.load(std::memory_order_seq_cst) > 0) wake_worker();  // those who pushed relied on us
+  if (ready_.load(std::memory_order_seq_cst) > 0 || tiles_wait())
+    wake_worker();  // who has work for others relied on us
   if (last == nullptr || found == last) return found;
 
   // Nobody polls `last` from here on; a task published meanwhile must not be left behind (see sim_queue.h).
@@ -457,7 +465,9 @@ void Executor::run_tiles(const TaskContext& context, int64_t tiles, TileFunction
     ExecutingScope executing(*t.task, *t.context);  // a helper becomes part of the task
     t.function(t.closure, index);
   };
-  tile_jobs_.run(tiles, run_one, &tile, [this] { wake_worker(); });
+  tile_jobs_.run(tiles, run_one, &tile, [this] {
+    if (tiles_wait()) wake_worker();
+  });
 }
 
 }  // namespace npu

@@ -18,6 +18,7 @@ void SimQueue::assign(const QueueOptions& options) {
   priority_ = options.priority;
   errors_ = options.errors;
   set_skipping(false);
+  set_stop_on_error(false);
   context = TaskContext(options.shown_as, options.stream, map_, executor_);
 }
 

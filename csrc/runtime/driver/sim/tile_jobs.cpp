@@ -22,9 +22,10 @@ void TileJobs::uncount(Job& job) {
 }
 
 void TileJobs::withdraw(int place) {
-  places_[place].job.store(nullptr, std::memory_order_seq_cst);
-  // Pairs with the pin in help(): a helper that pinned before this store is waited for, one that pins later finds null.
+  places_[place].job.store(closing(), std::memory_order_seq_cst);
+  // Pairs with the pin in help(): a helper that pinned before this store is waited for, one that pins later finds no job.
   for (Spin spin; places_[place].pins.load(std::memory_order_seq_cst) != 0;) spin.pause_or_yield();
+  places_[place].job.store(nullptr, std::memory_order_release);
 }
 
 bool TileJobs::work_on(Job& job, int64_t limit) {
@@ -49,7 +50,7 @@ bool TileJobs::help() {
     if (place.job.load(std::memory_order_relaxed) == nullptr) continue;
     place.pins.fetch_add(1, std::memory_order_seq_cst);
     Job* job = place.job.load(std::memory_order_seq_cst);
-    const bool worked = job != nullptr && work_on(*job, 1);
+    const bool worked = job != nullptr && job != closing() && work_on(*job, 1);
     place.pins.fetch_sub(1, std::memory_order_seq_cst);
     if (worked) return true;
   }

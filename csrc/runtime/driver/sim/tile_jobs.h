@@ -38,12 +38,14 @@ class TileJobs {
     std::atomic<bool> failed{false};
     std::exception_ptr error{};
   };
-  // A helper pins a place before it reads the job there, and the owner leaves only when nobody pins it.
+  // A helper pins a place before it reads the job there. The owner closes the place, waits until nobody pins it, and only
+  // then gives it to others.
   struct alignas(64) Place {
     std::atomic<Job*> job{nullptr};
     std::atomic<int> pins{0};
   };
 
+  static Job* closing() noexcept { return reinterpret_cast<Job*>(alignof(Job)); }  // no job's address
   int publish(Job& job);  // -1 = every place is taken; the owner is alone then
   void withdraw(int place);
   void uncount(Job& job);
