@@ -20,6 +20,7 @@ namespace npu {
 namespace {
 
 constexpr int kMaxDevices = 64;
+constexpr int kErrorsShownAtExit = 10;  // of each device
 
 struct Runtime {
   std::unique_ptr<Driver> driver;
@@ -155,8 +156,14 @@ void shutdown() noexcept {
     for (const std::atomic<Context*>& place : state.contexts) {
       Context* context = place.load(std::memory_order_acquire);
       if (context == nullptr) continue;
-      while (const std::optional<TaskError> error = context->take_error())
+      int shown = 0;
+      while (const std::optional<TaskError> error = context->take_error()) {
+        if (++shown > kErrorsShownAtExit) {
+          log(LogLevel::kError, detail::concat("and ", context->pending_errors() + 1, " more"));
+          break;
+        }
         log(LogLevel::kError, "never reported before exit: " + error->describe());
+      }
     }
   } catch (const std::exception& error) {  // nobody is left to catch it
     log(LogLevel::kError, detail::concat("shutdown failed: ", error.what()));
