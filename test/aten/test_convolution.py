@@ -18,6 +18,8 @@ SHAPES = {
     "transposed": ((6, 16, 24, 24), (16, 32, 3, 3), True, {"stride": 2, "output_padding": 1}),
     "one dimension": ((16, 32, 512), (64, 32, 5), False, {"padding": 2}),
     "three dimensions": ((4, 8, 12, 20, 20), (16, 8, 3, 3, 3), False, {"padding": 1}),
+    "pieces for which PyTorch takes another kernel": ((8, 64, 16, 16), (256, 64, 3, 3), False, {}),
+    "pointwise": ((8, 64, 28, 28), (128, 64, 1, 1), False, {}),
     "few positions, large weight": ((8, 256, 4, 4), (256, 256, 3, 3), False, {"padding": 1}),
     "empty batch": ((0, 8, 24, 24), (16, 8, 3, 3), False, {}),
 }
@@ -28,10 +30,10 @@ def run(device: str, shape: str, dtype: torch.dtype, layout: torch.memory_format
     random = torch.Generator().manual_seed(7)
     x = torch.randn(sizes, generator=random, dtype=dtype)
     weight = torch.randn(weight_sizes, generator=random, dtype=dtype) / 8
-    bias = torch.randn(weight_sizes[1] * keywords.get("groups", 1) if transposed else weight_sizes[0], dtype=dtype)
+    bias = torch.ones(weight_sizes[1] * keywords.get("groups", 1) if transposed else weight_sizes[0], dtype=dtype)
     if x.dim() == 4:
         x, weight = x.to(memory_format=layout), weight.to(memory_format=layout)
-    leaves = [t.detach().to(device).requires_grad_() for t in (x, weight, torch.ones_like(bias))]
+    leaves = [t.detach().to(device).requires_grad_() for t in (x, weight, bias)]
     convolve = getattr(functional, f"conv{'_transpose' if transposed else ''}{x.dim() - 2}d")
     out = convolve(*leaves, **keywords)
     out.backward(torch.linspace(-1, 1, out.numel(), dtype=dtype).view_as(out).to(device))

@@ -1,7 +1,9 @@
-// Convolution tasks (library_tasks.h): PyTorch's kernels on pieces of the batch, one piece a tile.
+// Convolution tasks (library_tasks.h): PyTorch's kernels on pieces of the batch, one piece a tile, for the output and the
+// gradient of the input. The gradients of weight and bias are sums over the batch and stay whole.
 //
 // The kernels' own OpenMP teams are the alternative, but every thread that runs tasks would bring one, and teams that
 // share the cores slow each other down. Pieces also keep the kernels' temporaries in the cache.
+#include <ATen/native/ConvUtils.h>
 #include <ATen/ops/convolution.h>
 #include <ATen/ops/convolution_backward.h>
 
@@ -21,15 +23,32 @@ constexpr int64_t kMaxPieces = 16;
 
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
+struct Geometry {
+  at::IntArrayRef stride, padding, dilation;
+  bool transposed;
+  at::IntArrayRef output_padding;
+  int64_t groups;
+};
+
+// Which of its kernels PyTorch takes; that depends on the batch and the thread's OpenMP width, too.
+at::native::ConvBackend backend_of(const at::Tensor& input, const at::Tensor& weight, const Geometry& geometry) {
+  const auto symbolic = [](at::IntArrayRef values) { return c10::fromIntArrayRefSlow(values); };
+  return at::native::select_conv_backend(input, weight, std::nullopt, symbolic(geometry.stride),
+                                         symbolic(geometry.padding), symbolic(geometry.dilation), geometry.transposed,
+                                         symbolic(geometry.output_padding), geometry.groups, std::nullopt);
+}
+
 // The batch in pieces of equal length, the last one perhaps shorter. From shapes alone.
 class Pieces {
  public:
-  // `positions` has an element for each position that the weight is applied to, and each channel.
-  Pieces(const at::Tensor& positions, const at::Tensor& weight) : batch_(positions.size(0)), length_(batch_) {
-    if (positions.numel() == 0 || weight.numel() == 0) return;
+  Pieces(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& output, const Geometry& geometry)
+      : batch_(input.size(0)), length_(batch_) {
+    if (input.numel() == 0 || weight.numel() == 0 || output.numel() == 0) return;
+    const at::Tensor& positions = geometry.transposed ? input : output;  // that the weight is applied to
     const int64_t of_image = positions.numel() / positions.size(1) / batch_;
     length_ = std::min(batch_, std::max({divide_up(kPieceOperations, of_image * weight.numel()),
                                          divide_up(kPiecePositions, of_image), divide_up(batch_, kMaxPieces)}));
+    if (!whole() && !same_kernel(input, weight, geometry)) length_ = batch_;
   }
   bool whole() const { return length_ == batch_; }
 
@@ -45,6 +64,15 @@ class Pieces {
   }
 
  private:
+  // Another kernel would round otherwise than the CPU does.
+  bool same_kernel(const at::Tensor& input, const at::Tensor& weight, const Geometry& geometry) const {
+    const at::native::ConvBackend whole = backend_of(input, weight, geometry);
+    const ThreadWidth single(1);
+    const int64_t last = batch_ % length_;
+    return backend_of(input.narrow(0, 0, length_), weight, geometry) == whole &&
+           (last == 0 || backend_of(input.narrow(0, 0, last), weight, geometry) == whole);
+  }
+
   int64_t batch_, length_;
 };
 
@@ -56,7 +84,7 @@ void convolution(const TaskContext& context, const at::Tensor& input, const at::
   const auto compute = [&](const at::Tensor& from) {
     return at::convolution(from, weight, bias, stride, padding, dilation, transposed, output_padding, groups);
   };
-  const Pieces pieces(transposed ? input : out, weight);
+  const Pieces pieces(input, weight, out, {stride, padding, dilation, transposed, output_padding, groups});
   if (pieces.whole()) return give(compute(input), out);
   pieces.for_each(context, [&](const auto& cut) { give(compute(cut(input)), cut(out)); });
 }
@@ -71,9 +99,8 @@ void convolution_backward(const TaskContext& context, const at::Tensor& grad_out
     return at::convolution_backward(grad, from, weight, at::OptionalIntArrayRef(bias_sizes), stride, padding, dilation,
                                     transposed, output_padding, groups, mask);
   };
-  const Pieces pieces(transposed ? input : grad_output, weight);
-  // The gradients of weight and bias are sums over the batch and stay whole: cut, they would be rounded in another order
-  // than the CPU's.
+  const Pieces pieces(input, weight, grad_output, {stride, padding, dilation, transposed, output_padding, groups});
+  // Cut, sums over the batch would be rounded in another order than the CPU's.
   const bool whole = pieces.whole();
   if (whole || output_mask[1] || output_mask[2]) {
     const auto [input_result, weight_result, bias_result] =
