@@ -29,9 +29,13 @@ def register() -> None:
 
 
 def register_with_dynamo() -> None:
-    from torch_npu_lite import _dynamo
+    """Never in the way of programs that use Dynamo on other devices."""
+    try:
+        from torch_npu_lite import _dynamo
 
-    _dynamo.register()
+        _dynamo.register()
+    except Exception as error:  # what of Dynamo we build on is not its stable interface
+        warnings.warn(f"torch.compile does not know npu devices: {error!r}", RuntimeWarning, stacklevel=2)
 
 
 def work_around_dlpack() -> None:

@@ -144,5 +144,12 @@ except ValueError as error:
     assert float(after) - float(before) == 1.5 and refused == "True"
 
 
+def test_settings_of_a_call_are_checked_like_those_of_variables():
+    with pytest.raises(ValueError, match="max_split_size_mb is 'banana'"):
+        torch.npu.memory._set_allocator_settings("max_split_size_mb:banana")
+
+
 def test_default_settings_limit_nothing():
+    torch.npu.init()
+    torch.npu.current_stream()
     assert torch.npu.memory_stats()["max_split_size"] == -1

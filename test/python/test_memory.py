@@ -145,3 +145,20 @@ def test_profiler_sees_allocations():
     with torch.profiler.profile(profile_memory=True) as profile:
         torch.empty(4 * MIB, dtype=torch.uint8, device="npu")
     assert any(event.name == "[memory]" for event in profile.events()) or profile.key_averages()
+
+
+@pytest.mark.parametrize("device", [7, -3, 128, 2**40, "npu:7"])
+@pytest.mark.parametrize(
+    "name", ["memory_stats", "memory_allocated", "memory_summary", "reset_peak_memory_stats", "get_rng_state"]
+)
+def test_a_device_that_does_not_exist_is_named(name, device):
+    index = torch.device(device).index if isinstance(device, str) else device
+    with pytest.raises((RuntimeError, ValueError), match=f"invalid device index {index}"):
+        getattr(torch.npu, name)(device)
+
+
+def test_peaks_can_be_reset_before_the_first_allocation(run_child):
+    child = run_child(
+        "torch.npu.synchronize(); torch.npu.reset_peak_memory_stats(); print(torch.npu.memory_stats()['num_ooms'])"
+    )
+    assert (child.returncode, child.stdout) == (0, "0\n"), child.stderr

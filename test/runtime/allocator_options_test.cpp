@@ -61,6 +61,15 @@ TEST_F(OptionsOfAllocatorTest, BlocksFromTheSplitLimitUpServeNoSmallRequest) {
   EXPECT_EQ(stats.oversize_segments.current, 1);
 }
 
+TEST_F(OptionsOfAllocatorTest, SegmentsStayWhatTheyWereCountedAs) {
+  allocator_.set_options({.max_split_bytes = 32 * kMiB});
+  Block* const large = allocate(40 * kMiB);
+  allocator_.set_options({});
+  allocator_.free(large);
+  allocator_.release_cached();
+  EXPECT_EQ(allocator_.stats().oversize_segments.current, 0);
+}
+
 TEST_F(OptionsOfAllocatorTest, MuchLargerBlocksAreNotWastedOnARequest) {
   allocator_.set_options({.max_split_bytes = 32 * kMiB, .max_non_split_rounding_bytes = 4 * kMiB});
   Block* const large = allocate(40 * kMiB);

@@ -58,6 +58,10 @@ void bind_device(py::module_& m) {
   m.def("device_count", &device_count);
   m.def("current_device", &current_device);
   m.def("set_device", &set_device);
+  m.def("check_device", [](int64_t device) {
+    if (const auto index = static_cast<DeviceIndex>(device); index == device) return check_device(index);
+    NPU_THROW(kInvalidDevice, "invalid device index ", device, ": this process sees ", device_count(), " npu devices");
+  });
   m.def("initialize", [] { driver(); });
   m.def("is_initialized", &is_initialized);
   m.def("in_bad_fork", &in_bad_fork);

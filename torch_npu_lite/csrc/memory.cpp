@@ -3,6 +3,7 @@
 #include <ATen/core/CachingHostAllocator.h>
 #include <pybind11/stl.h>
 
+#include "aten/bridge/allocator.h"
 #include "aten/bridge/host_allocator.h"
 #include "bindings.h"
 #include "runtime/context.h"
@@ -90,6 +91,7 @@ void bind_memory(py::module_& m) {
   m.def("set_memory_fraction",
         [](DeviceIndex device, double fraction) { primary_context(device).allocator().set_memory_fraction(fraction); });
   m.def("memory_snapshot", &snapshot);
+  m.def("check_allocator_settings", &aten::check_allocator_settings);
   m.def("host_memory_stats", &host_memory_stats);
   m.def("reset_peak_host_memory_stats", [] { aten::pinned_allocator().reset_peak_stats(); });
   m.def("reset_accumulated_host_memory_stats", [] { aten::pinned_allocator().reset_accumulated_stats(); });

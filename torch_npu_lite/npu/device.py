@@ -12,7 +12,14 @@ Device = torch.device | str | int | None
 
 
 def device_index(device: Device) -> int:
-    """The index a user means; None and "npu" mean the current device."""
+    """The index a user means; None and "npu" mean the current device. Raises for a device that does not exist."""
+    index = any_device_index(device)
+    _C.check_device(index)
+    return index
+
+
+def any_device_index(device: Device) -> int:
+    """The same, existing or not: where a negative index changes nothing."""
     if device is None:
         return _C.current_device()
     if isinstance(device, int):
@@ -60,7 +67,7 @@ def current_device() -> int:
 
 def set_device(device: Device) -> None:
     """Makes `device` current for this thread; a negative index changes nothing."""
-    index = device_index(device)
+    index = any_device_index(device)
     if index >= 0:
         _C.set_device(index)
 
@@ -81,7 +88,7 @@ class device:  # noqa: N801
     """Context manager: makes a device current, and restores the previous one. A negative index changes nothing."""
 
     def __init__(self, device: Device) -> None:
-        self.idx = device_index(device)
+        self.idx = any_device_index(device)
         self.prev_idx = -1
 
     def __enter__(self) -> None:

@@ -110,6 +110,7 @@ def get_allocator_backend() -> str:
 
 def _set_allocator_settings(settings: str) -> None:
     """Changes what PYTORCH_ALLOC_CONF sets, for allocations from now on."""
+    _C.check_allocator_settings("settings", settings)
     torch._C._accelerator_setAllocatorSettings(settings)
 
 

@@ -31,6 +31,10 @@ class DeviceAllocator final : public c10::DeviceAllocator {
 
 NPU_API DeviceAllocator& device_allocator();
 
+// Throws kInvalidArgument with `source`, the value and what would be right when `settings`, in the form of
+// PYTORCH_ALLOC_CONF, cannot be used.
+NPU_API void check_allocator_settings(const std::string& source, const std::string& settings);
+
 // Changes the size of a device storage and keeps its contents; in order with the current stream of its device.
 void resize_storage(c10::StorageImpl& storage, size_t bytes);
 

@@ -12,6 +12,7 @@
 #include <optional>
 #include <string_view>
 
+#include "aten/bridge/allocator.h"
 #include "runtime/context.h"
 #include "runtime/device.h"
 #include "runtime/log.h"
@@ -109,14 +110,6 @@ void check_setting(const std::string& variable, const std::string& settings, std
             "'. Expected pairs key:value, separated by commas, of the settings ", keys, ".");
 }
 
-// Throws kInvalidArgument with the variable, the value and what would be right.
-void check_settings(const std::string& variable, const std::string& settings) {
-  std::string text;
-  std::copy_if(settings.begin(), settings.end(), std::back_inserter(text),
-               [](char c) { return c != ' ' && c != '\t'; });
-  for (std::string_view list = text; !list.empty();) check_setting(variable, settings, next_piece(list));
-}
-
 std::optional<std::string> variable(const char* name) {
   const char* const value = std::getenv(name);
   return value != nullptr && *value != '\0' ? std::optional<std::string>(value) : std::nullopt;
@@ -130,8 +123,8 @@ void apply_environment() {
     const std::optional<std::string> own = variable(kOwn), common = variable(kCommon);
     NPU_CHECK(!own || !common || *own == *common, kInvalidArgument, kOwn, "=", *own, " and ", kCommon, "=", *common,
               " contradict each other; they mean the same. Set one of them.");
-    if (common) check_settings(kCommon, *common);
-    if (own) check_settings(kOwn, *own);
+    if (common) check_allocator_settings(kCommon, *common);
+    if (own) check_allocator_settings(kOwn, *own);
     try {
       TorchConfig& config = TorchConfig::instance();  // reads PYTORCH_ALLOC_CONF
       if (own) config.parseArgs(*own);
@@ -191,4 +184,12 @@ const bool g_registered = [] {
 }();
 
 }  // namespace
+
+void check_allocator_settings(const std::string& source, const std::string& settings) {
+  std::string text;
+  std::copy_if(settings.begin(), settings.end(), std::back_inserter(text),
+               [](char c) { return c != ' ' && c != '\t'; });
+  for (std::string_view list = text; !list.empty();) check_setting(source, settings, next_piece(list));
+}
+
 }  // namespace npu::aten
