@@ -3,6 +3,8 @@
 
 #include <c10/core/Scalar.h>
 
+#include <cmath>
+
 namespace npu::aten {
 
 // Whether CPU kernels take `number` for a value of `dtype`. They refuse what lies outside its range, and complex numbers

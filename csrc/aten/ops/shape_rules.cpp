@@ -82,6 +82,19 @@ int64_t closed_range_length(const at::Scalar& start, const at::Scalar& end, cons
   return static_cast<int64_t>((end.toDouble() - start.toDouble()) / step.toDouble() + 1);
 }
 
+void check_histogram_input(const at::Tensor& self, int64_t dimensions) {
+  TORCH_CHECK(self.dim() >= 2, "torch.histogramdd: input tensor should have at least 2 dimensions");
+  TORCH_CHECK(self.size(-1) == dimensions,
+              "histogramdd: The size of bins must be equal to the innermost dimension of the input.");
+}
+
+void check_bin_edges(const at::Tensor& edges, size_t dimension) {
+  TORCH_CHECK(edges.dim() == 1, "torch.histogramdd: bins tensor should have one dimension, but got ", edges.dim(),
+              " dimensions in the bins tensor for dimension ", dimension);
+  TORCH_CHECK(edges.numel() > 0, "torch.histogramdd: bins tensor should have at least 1 element, but got ",
+              edges.numel(), " elements in the bins tensor for dimension ", dimension);
+}
+
 }  // namespace
 
 TensorSpec of(at::IntArrayRef sizes, const at::TensorOptions& options) {
@@ -279,24 +292,32 @@ TensorSpec bins(const at::Tensor& self, int64_t count, const at::Scalar& min, co
   return of({count}, self.options());
 }
 
-TensorSpec bins(const at::Tensor& self, at::IntArrayRef counts) { return of(counts, self.options()); }
+TensorSpec bins(const at::Tensor& self, at::IntArrayRef counts) {
+  check_histogram_input(self, static_cast<int64_t>(counts.size()));
+  for (size_t i = 0; i < counts.size(); ++i)
+    TORCH_CHECK(counts[i] > 0, "torch.histogram(): bins must be > 0, but got ", counts[i], " for dimension ", i);
+  return of(counts, self.options());
+}
 
 TensorSpec bins(const at::Tensor& self, at::TensorList edges) {
+  TORCH_CHECK(self.dim() >= 2, "torch.histogramdd: input tensor should have at least 2 dimensions");
+  TORCH_CHECK(self.size(-1) == static_cast<int64_t>(edges.size()), "torch.histogramdd: expected ", self.size(-1),
+              " sequences of bin edges for a ", self.size(-1), "-dimensional histogram but got ", edges.size());
   TensorSpec spec = of({}, self.options());
-  for (const at::Tensor& edge : edges) {
-    TORCH_CHECK(edge.numel() > 0, "histogramdd(): bin edges must not be empty, but got sizes ", edge.sizes());
-    spec.sizes.push_back(edge.numel() - 1);
+  for (size_t i = 0; i < edges.size(); ++i) {
+    check_bin_edges(edges[i], i);
+    spec.sizes.push_back(edges[i].numel() - 1);
   }
   return spec;
 }
 
 TensorSpecs<2> histogram(const at::Tensor& self, int64_t count) {
-  TORCH_CHECK(count > 0, "histogram(): bins must be > 0, but got ", count);
+  TORCH_CHECK(count > 0, "torch.histogram(): bins must be > 0, but got ", count, " for dimension 0");
   return {of({count}, self.options()), of({count + 1}, self.options())};
 }
 
 TensorSpecs<2> histogram(const at::Tensor& self, const at::Tensor& edges) {
-  TORCH_CHECK(edges.numel() > 0, "histogram(): bins must not be empty, but got sizes ", edges.sizes());
+  check_bin_edges(edges, 0);
   return {of({edges.numel() - 1}, self.options()), of({edges.numel()}, self.options())};
 }
 
@@ -307,6 +328,8 @@ TensorSpec segments(const at::Tensor& data, const std::optional<at::Tensor>& len
   const at::Tensor& bounds = lengths ? *lengths : *offsets;
   TORCH_CHECK(axis < bounds.dim(), "segment_reduce(): ", lengths ? "lengths" : "offsets",
               " must have a dimension for each one up to axis ", axis, ", but got sizes ", bounds.sizes());
+  TORCH_CHECK(data.dim() >= bounds.dim(), "Expected data.dim() >= ", lengths ? "lengths" : "offsets",
+              "_value.dim() to be true, but got false.");
   TensorSpec spec = contiguous_like(data);
   spec.sizes[static_cast<size_t>(axis)] = bounds.size(axis) - (lengths ? 0 : 1);
   return spec;
@@ -325,6 +348,7 @@ TensorSpec narrowed(const at::Tensor& self, int64_t dim, int64_t start, int64_t 
 }
 
 TensorSpec linear_combination(const at::Tensor& input, const at::Tensor& coefficients) {
+  TORCH_CHECK(input.dim() > 0 && input.numel() > 0, "Empty tensor not supported");
   TensorSpec spec = contiguous_like(input);
   spec.sizes[0] = coefficients.size(0);
   return spec;

@@ -74,9 +74,16 @@ struct Transform {
   }
 };
 
-at::DimVector wrapped(at::IntArrayRef dim, const at::Tensor& self) {
+// The dimensions to transform: at least one, each of them once.
+at::DimVector transformed(at::IntArrayRef dim, const at::Tensor& self) {
+  TORCH_CHECK(!dim.empty(), "expected dimensions to transform, but got none");
+  TORCH_CHECK(self.dim() > 0, "expected a tensor with dimensions to transform, but got a 0-dim tensor");
   at::DimVector result(dim.begin(), dim.end());
   for (int64_t& d : result) d = at::maybe_wrap_dim(d, self.dim());
+  at::DimVector sorted = result;
+  std::sort(sorted.begin(), sorted.end());
+  TORCH_CHECK(std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end(), "FFT dims must be unique, but got ",
+              dim);
   return result;
 }
 
@@ -148,12 +155,12 @@ TensorSpecs<2> geqrf(const at::Tensor& self) {
 TensorSpec fft_c2c(const at::Tensor& self, at::IntArrayRef dim) {
   if (dim.empty()) return like(self);
   Transform transform(self);
-  transform.apply(wrapped(dim, self), dim.size());
+  transform.apply(transformed(dim, self), dim.size());
   return transform.spec(self.options());
 }
 
 TensorSpec fft_r2c(const at::Tensor& self, at::IntArrayRef dim, bool onesided) {
-  const at::DimVector dims = wrapped(dim, self);
+  const at::DimVector dims = transformed(dim, self);
   Transform transform(self);
   int64_t& last = transform.sizes[static_cast<size_t>(dims.back())];
   if (onesided) last = last / 2 + 1;
@@ -163,7 +170,8 @@ TensorSpec fft_r2c(const at::Tensor& self, at::IntArrayRef dim, bool onesided) {
 
 // The last dimension comes last, from complex to real; the others are transformed before it.
 TensorSpec fft_c2r(const at::Tensor& self, at::IntArrayRef dim, int64_t last_dim_size) {
-  const at::DimVector dims = wrapped(dim, self);
+  const at::DimVector dims = transformed(dim, self);
+  TORCH_CHECK(last_dim_size >= 1, "Invalid number of data points (", last_dim_size, ") specified");
   Transform transform(self);
   if (dims.size() > 1) transform.apply(at::IntArrayRef(dims).slice(0, dims.size() - 1), dims.size() - 1);
   transform.sizes[static_cast<size_t>(dims.back())] = last_dim_size;

@@ -1,39 +1,23 @@
-// Shape rules of neural-network operators.
+// Shape rules of losses, normalisation, embedding, recurrent cells and attention.
 #include <ATen/AccumulateType.h>
 #include <ATen/core/Reduction.h>
-#include <ATen/native/ConvUtils.h>
 #include <ATen/native/layer_norm.h>
 #include <ATen/native/LossMulti.h>
-#include <ATen/native/PixelShuffle.h>
-#include <ATen/native/Pool.h>
 #include <ATen/OpMathType.h>
+#include <ATen/TensorUtils.h>
 
-#include "aten/ops/arguments.h"
+#include <algorithm>
+
 #include "aten/ops/shape_rules.h"
 
 namespace npu::aten::shapes {
 namespace {
-
-TensorSpec in_suggested_format(const at::Tensor& self, at::IntArrayRef sizes) {
-  TensorSpec spec = of(sizes, self.options());
-  if (self.suggest_memory_format() != at::MemoryFormat::Contiguous && self.dim() == static_cast<int64_t>(sizes.size()))
-    spec.options = spec.options.memory_format(self.suggest_memory_format());
-  return spec;
-}
 
 // Statistics of half-precision data with single-precision parameters are kept in single precision.
 at::TensorOptions parameter_options(const at::Tensor& input, const std::optional<at::Tensor>& parameter) {
   const bool mixed = at::isReducedFloatingType(input.scalar_type()) && parameter && parameter->defined() &&
                      parameter->scalar_type() == at::kFloat;
   return mixed ? input.options().dtype(at::kFloat) : input.options();
-}
-
-TensorSpec in_convolution_format(const at::Tensor& self, const at::Tensor& weight, at::IntArrayRef sizes) {
-  constexpr auto channels_last = at::MemoryFormat::ChannelsLast;
-  TensorSpec spec = of(sizes, self.options());
-  if (self.suggest_memory_format() == channels_last || weight.suggest_memory_format() == channels_last)
-    spec.options = spec.options.memory_format(channels_last);
-  return spec;
 }
 
 TensorSpec if_wanted(bool wanted, TensorSpec spec) { return wanted ? spec : none(); }
@@ -43,13 +27,6 @@ TensorSpec reduced_loss(TensorSpec elements, int64_t reduction) {
 }
 
 bool has_elements(const std::optional<at::Tensor>& tensor) { return tensor && tensor->defined(); }
-
-c10::SmallVector<int64_t, 6> with_last(at::IntArrayRef sizes, at::IntArrayRef last) {
-  TORCH_CHECK(sizes.size() >= last.size(), "expected at least ", last.size(), " dimensions, but got sizes ", sizes);
-  c10::SmallVector<int64_t, 6> result(sizes.begin(), sizes.end() - static_cast<std::ptrdiff_t>(last.size()));
-  result.append(last.begin(), last.end());
-  return result;
-}
 
 // One number for each sample.
 TensorSpec batch_loss(const at::Tensor& self, int64_t reduction) {
@@ -65,29 +42,7 @@ TensorSpec with_heads_inside(const at::Tensor& like) {
   return spec;
 }
 
-// The format in which the CPU's convolution of these tensors leaves its result. PyTorch picks among its CPU kernels by
-// device and sizes, so it is asked about CPU tensors of these sizes, without data.
-at::MemoryFormat convolution_format(const at::Tensor& input, const at::Tensor& weight, at::IntArrayRef stride,
-                                    at::IntArrayRef padding, at::IntArrayRef dilation, bool transposed,
-                                    at::IntArrayRef output_padding, int64_t groups) {
-  const auto on_host = [](const at::Tensor& tensor) {
-    return make_alias(nullptr, tensor.sizes(), tensor.strides(), tensor.scalar_type());
-  };
-  const at::Tensor host_input = on_host(input), host_weight = on_host(weight);
-  const auto symbolic = [](at::IntArrayRef values) { return c10::fromIntArrayRefSlow(values); };
-  const at::native::ConvBackend backend =
-      at::native::select_conv_backend(host_input, host_weight, std::nullopt, symbolic(stride), symbolic(padding),
-                                      symbolic(dilation), transposed, symbolic(output_padding), groups, std::nullopt);
-  return at::native::_determine_backend_memory_format(host_input, host_weight, backend);
-}
-
-bool in_default_format(const at::Tensor& tensor) {
-  return tensor.suggest_memory_format() == at::MemoryFormat::Contiguous;
-}
-
 }  // namespace
-
-TensorSpec in_suggested_format(const at::Tensor& self) { return in_suggested_format(self, self.sizes()); }
 
 TensorSpec loss(const at::Tensor& self, const at::Tensor& target, int64_t reduction) {
   return reduced_loss(broadcast(self, target), reduction);
@@ -115,16 +70,35 @@ TensorSpecs<2> nll_loss2d(const at::Tensor& self, int64_t reduction) {
 
 TensorSpecs<2> ctc_loss(const at::Tensor& log_probs, const at::Tensor& targets, at::IntArrayRef input_lengths,
                         at::IntArrayRef target_lengths, int64_t blank) {
-  TORCH_CHECK(log_probs.dim() == 2 || log_probs.dim() == 3,
-              "ctc_loss: expected log_probs of 2 or 3 dimensions, but got sizes ", log_probs.sizes());
-  const int64_t batch = log_probs.dim() == 3 ? log_probs.size(1) : 1;
+  constexpr auto checking = "ctc_loss_allocate_outputs";
+  const at::TensorArg log_probs_argument(log_probs, "log_probs", 1), targets_argument(targets, "targets", 2);
+  at::checkDim(checking, log_probs_argument, 3);
+  at::checkDimRange(checking, targets_argument, 1, 3);
+  const int64_t batch = log_probs.size(1);
   TORCH_CHECK(blank >= 0 && blank < log_probs.size(-1), "blank must be in label range");
   TORCH_CHECK(static_cast<int64_t>(input_lengths.size()) == batch, "input_lengths must be of size batch_size");
   TORCH_CHECK(static_cast<int64_t>(target_lengths.size()) == batch, "target_lengths must be of size batch_size");
-  const auto longest = std::max_element(target_lengths.begin(), target_lengths.end());
-  const int64_t length = longest == target_lengths.end() ? 0 : std::max<int64_t>(*longest, 0);
-  TORCH_CHECK(targets.dim() != 2 || targets.size(1) >= length, "ctc_loss: expected targets with ", length,
-              " columns, the longest of target_lengths, but got sizes ", targets.sizes());
+  int64_t length = 0, total = 0;
+  for (const int64_t target_length : target_lengths) {
+    TORCH_CHECK(target_length >= 0, "Expected target_lengths to have value at least 0, but got value ", target_length,
+                " (while checking arguments for ", checking, ")");
+    length = std::max(length, target_length);
+    total += target_length;
+  }
+  if (targets.dim() == 1) {
+    at::checkSize(checking, targets_argument, 0, total);
+  } else {
+    at::checkSize(checking, targets_argument, 0, batch);
+    TORCH_CHECK(targets.size(1) >= length, "Expected tensor to have size at least ", length,
+                " at dimension 1, but got size ", targets.size(1), " for ", targets_argument,
+                " (while checking arguments for ", checking, ")");
+  }
+  for (const int64_t input_length : input_lengths) {
+    TORCH_CHECK(input_length >= 0, "Expected input_lengths to have value at least 0, but got value ", input_length,
+                " (while checking arguments for ", checking, ")");
+    TORCH_CHECK(input_length <= log_probs.size(0), "Expected input_lengths to have value at most ", log_probs.size(0),
+                ", but got value ", input_length, " (while checking arguments for ", checking, ")");
+  }
   return {of({batch}, log_probs.options()), of({batch, log_probs.size(0), 2 * length + 1}, log_probs.options())};
 }
 
@@ -203,6 +177,17 @@ TensorSpecs<4> embedding_bag(const at::Tensor& weight, const at::Tensor& indices
               "embedding_bag: expected a weight matrix and vectors of indices and offsets, but got sizes ",
               weight.sizes(), ", ", indices.sizes(), " and ", offsets.sizes());
   constexpr int64_t kSum = 0, kMax = 2;
+  TORCH_CHECK(mode >= kSum && mode <= kMax, "`mode` must be sum, mean, or max.");
+  TORCH_CHECK(padding_idx >= -1 && padding_idx < std::max<int64_t>(weight.size(0), 1),
+              "padding_idx must be within the number of embeddings, ", -weight.size(0), " through ", weight.size(0) - 1,
+              ", but got ", padding_idx);
+  if (has_elements(per_sample_weights)) {
+    TORCH_CHECK(mode == kSum, "embedding_bag: per_sample_weights only supported with mode='sum'");
+    TORCH_CHECK(per_sample_weights->dim() == 1,
+                "Expected per_sample_weights.value().dim() == 1 to be true, but got false.");
+    TORCH_CHECK(per_sample_weights->numel() == indices.numel(),
+                "Expected per_sample_weights.value().numel() == indices.numel() to be true, but got false.");
+  }
   const int64_t bags = offsets.size(0) - (include_last_offset ? 1 : 0);
   TORCH_CHECK(bags >= 0, "include_last_offset: number of offsets should be at least 1");
   // Sums of whole rows need no map from index to bag: the CPU kernel leaves it empty.
@@ -219,155 +204,6 @@ TensorSpecs<4> embedding_bag(const at::Tensor& weight, const at::Tensor& indices
 
 TensorSpecs<2> weight_norm(const at::Tensor& v, const at::Tensor& g) {
   return {contiguous_like(v), of(g.sizes(), g.options().dtype(at::toOpMathType(g.scalar_type())))};
-}
-
-TensorSpec convolution(const at::Tensor& input, const at::Tensor& weight, at::IntArrayRef stride,
-                       at::IntArrayRef padding, at::IntArrayRef dilation, bool transposed,
-                       at::IntArrayRef output_padding, int64_t groups) {
-  const std::vector<int64_t> sizes =
-      transposed ? at::native::conv_input_size(input.sizes(), weight.sizes(), padding, output_padding, stride, dilation,
-                                               groups)
-                 : at::native::conv_output_size(input.sizes(), weight.sizes(), padding, stride, dilation);
-  TensorSpec spec = of(sizes, input.options());
-  if (!in_default_format(input) || !in_default_format(weight))
-    spec.options = spec.options.memory_format(
-        convolution_format(input, weight, stride, padding, dilation, transposed, output_padding, groups));
-  return spec;
-}
-
-// Both gradients are in channels last when one of the forward pass's tensors is; the 3D kernels for doubles know no such.
-TensorSpecs<3> convolution_backward(const at::Tensor& grad_output, const at::Tensor& input, const at::Tensor& weight,
-                                    std::array<bool, 3> output_mask) {
-  const at::Tensor& model = in_default_format(input) ? weight : input;
-  const bool kept = !in_default_format(model) && (input.dim() == 4 || input.scalar_type() != at::kDouble);
-  const at::MemoryFormat format = kept ? model.suggest_memory_format() : at::MemoryFormat::Contiguous;
-  TensorSpec grad_input = contiguous_like(input), grad_weight = contiguous_like(weight);
-  grad_input.options = grad_input.options.memory_format(format);
-  grad_weight.options = grad_weight.options.memory_format(format);
-  return {if_wanted(output_mask[0], grad_input), if_wanted(output_mask[1], grad_weight),
-          if_wanted(output_mask[2], of({grad_output.size(1)}, grad_output.options()))};
-}
-
-TensorSpec plain_convolution(const at::Tensor& self, const at::Tensor& weight, at::IntArrayRef kernel_size,
-                             at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation) {
-  c10::SmallVector<int64_t, 6> last = {weight.size(0)};
-  for (size_t i = 0; i < kernel_size.size(); ++i) {
-    const int64_t size = self.size(static_cast<int64_t>(i) - static_cast<int64_t>(kernel_size.size()));
-    const int64_t extent = dilation.empty() ? kernel_size[i] : dilation[i] * (kernel_size[i] - 1) + 1;
-    last.push_back((size + 2 * padding[i] - extent) / stride[i] + 1);
-  }
-  return in_convolution_format(self, weight, with_last(self.sizes(), last));
-}
-
-TensorSpec plain_convolution_transpose(const at::Tensor& self, const at::Tensor& weight, at::IntArrayRef kernel_size,
-                                       at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef output_padding,
-                                       at::IntArrayRef dilation) {
-  c10::SmallVector<int64_t, 6> last = {weight.size(1)};
-  for (size_t i = 0; i < kernel_size.size(); ++i) {
-    const int64_t size = self.size(static_cast<int64_t>(i) - static_cast<int64_t>(kernel_size.size()));
-    last.push_back((size - 1) * stride[i] - 2 * padding[i] + dilation[i] * (kernel_size[i] - 1) + output_padding[i] +
-                   1);
-  }
-  return of(with_last(self.sizes(), last), self.options());
-}
-
-TensorSpec adaptive_pool(const at::Tensor& self, at::IntArrayRef output_size) {
-  return in_suggested_format(self, with_last(self.sizes(), output_size));
-}
-
-TensorSpec with_last_sizes(const at::Tensor& self, at::IntArrayRef last) {
-  return of(with_last(self.sizes(), last), self.options());
-}
-
-TensorSpecs<2> max_pool3d(const at::Tensor& self, at::IntArrayRef kernel_size, at::IntArrayRef stride,
-                          at::IntArrayRef padding, at::IntArrayRef dilation, bool ceil_mode) {
-  using Triple = std::array<int, 3>;
-  const auto triple = [](at::IntArrayRef values, const char* complaint) {
-    TORCH_CHECK(values.size() == 1 || values.size() == 3, complaint);
-    const auto pick = [&](size_t i) {
-      return at::native::safe_downcast<int, int64_t>(values[values.size() == 1 ? 0 : i]);
-    };
-    return Triple{pick(0), pick(1), pick(2)};
-  };
-  const Triple k = triple(kernel_size, "max_pool3d: kernel_size must either be a single int, or a tuple of three ints");
-  TORCH_CHECK(stride.empty() || stride.size() == 1 || stride.size() == 3,
-              "max_pool3d: stride must either be omitted, a single int, or a tuple of three ints");
-  const Triple s = stride.empty() ? k : triple(stride, "");
-  const Triple p = triple(padding, "max_pool3d: padding must either be a single int, or a tuple of three ints");
-  const Triple d = triple(dilation, "max_pool3d: dilation must be either a single int, or a tuple of three ints");
-  TORCH_CHECK(
-      self.dim() == 4 || self.dim() == 5,
-      "max_pool3d_with_indices_out_cpu_template(): Expected 4D or 5D tensor for input, but got: ", self.sizes());
-  std::array<int64_t, 3> in{}, last{};
-  for (size_t i = 0; i < 3; ++i) {
-    in[i] = self.size(static_cast<int64_t>(i) - 3);
-    last[i] = at::native::pooling_output_shape<int64_t>(in[i], k[i], p[i], s[i], d[i], ceil_mode);
-  }
-  at::native::pool3d_shape_check(self, self.size(-4), k[0], k[1], k[2], s[0], s[1], s[2], p[0], p[1], p[2], d[0], d[1],
-                                 d[2], in[0], in[1], in[2], last[0], last[1], last[2],
-                                 "max_pool3d_with_indices_out_cpu_template()");
-  const TensorSpec values = in_suggested_format(self, with_last(self.sizes(), last));
-  TensorSpec indices = values;
-  indices.options = indices.options.dtype(at::kLong);
-  return {values, indices};
-}
-
-TensorSpec max_unpool(const at::Tensor& self, const at::Tensor& indices, at::IntArrayRef output_size) {
-  TORCH_CHECK(self.sizes() == indices.sizes(), "Expected shape of indices to be same as that of the input tensor (",
-              self.sizes(), ") but got indices tensor with shape: ", indices.sizes());
-  return output_size.size() == 2 ? adaptive_pool(self, output_size) : with_last_sizes(self, output_size);
-}
-
-TensorSpec padded(const at::Tensor& self, at::IntArrayRef padding) {
-  const size_t dims = padding.size() / 2;
-  TORCH_CHECK(self.dim() > static_cast<int64_t>(dims), "padding of ", dims,
-              " dimensions needs an input with more, but got ", self.sizes());
-  c10::SmallVector<int64_t, 6> sizes(self.sizes().begin(), self.sizes().end());
-  for (size_t i = 0; i < dims; ++i) sizes[sizes.size() - 1 - i] += padding[2 * i] + padding[2 * i + 1];
-  return in_suggested_format(self, sizes);
-}
-
-TensorSpec pixel_shuffle(const at::Tensor& self, int64_t upscale_factor) {
-  at::native::check_pixel_shuffle_shapes(self, upscale_factor);
-  return in_suggested_format(
-      self, with_last(self.sizes(), {self.size(-3) / (upscale_factor * upscale_factor), self.size(-2) * upscale_factor,
-                                     self.size(-1) * upscale_factor}));
-}
-
-TensorSpec pixel_unshuffle(const at::Tensor& self, int64_t downscale_factor) {
-  at::native::check_pixel_unshuffle_shapes(self, downscale_factor);
-  return in_suggested_format(
-      self, with_last(self.sizes(), {self.size(-3) * downscale_factor * downscale_factor,
-                                     self.size(-2) / downscale_factor, self.size(-1) / downscale_factor}));
-}
-
-TensorSpec im2col(const at::Tensor& self, at::IntArrayRef kernel_size, at::IntArrayRef dilation,
-                  at::IntArrayRef padding, at::IntArrayRef stride) {
-  TORCH_CHECK(self.dim() == 3 || self.dim() == 4, "Expected 3D or 4D input to im2col, but got sizes ", self.sizes());
-  int64_t blocks = 1;
-  for (size_t i = 0; i < 2; ++i) {
-    const int64_t size = self.size(static_cast<int64_t>(i) - 2) + 2 * padding[i];
-    blocks *= div_rtn<int64_t>(size - dilation[i] * (kernel_size[i] - 1) - 1, stride[i]) + 1;
-  }
-  const int64_t rows = self.size(-3) * kernel_size[0] * kernel_size[1];
-  return self.dim() == 4 ? of({self.size(0), rows, blocks}, self.options()) : of({rows, blocks}, self.options());
-}
-
-TensorSpec col2im(const at::Tensor& self, at::IntArrayRef output_size, at::IntArrayRef kernel_size) {
-  TORCH_CHECK(self.dim() == 2 || self.dim() == 3, "Expected 2D or 3D input to col2im, but got sizes ", self.sizes());
-  const int64_t channels = self.size(-2) / (kernel_size[0] * kernel_size[1]);
-  return self.dim() == 3 ? of({self.size(0), channels, output_size[0], output_size[1]}, self.options())
-                         : of({channels, output_size[0], output_size[1]}, self.options());
-}
-
-TensorSpec grid_sample(const at::Tensor& input, const at::Tensor& grid) {
-  c10::SmallVector<int64_t, 6> sizes = {input.size(0), input.size(1)};
-  for (int64_t i = 1; i + 1 < grid.dim(); ++i) sizes.push_back(grid.size(i));
-  return of(sizes, input.options());
-}
-
-TensorSpecs<2> grid_sample_backward(const at::Tensor& input, const at::Tensor& grid, std::array<bool, 2> output_mask) {
-  return {if_wanted(output_mask[0], contiguous_like(input)), contiguous_like(grid)};
 }
 
 TensorSpecs<3> lstm_cell(const at::Tensor& gates, const at::Tensor& cx) {
@@ -392,6 +228,8 @@ TensorSpecs<5> gru_cell_backward(const at::Tensor& grad_hy, bool has_bias) {
 
 TensorSpecs<2> multi_head_attention(const at::Tensor& query, const at::Tensor& key, int64_t heads, bool need_weights,
                                     bool average_weights) {
+  TORCH_CHECK(query.dim() == 3, "expected 3-D `query`, got ", query.dim(), "-D tensor");
+  TORCH_CHECK(heads > 0, "expected a positive number of heads, but got ", heads);
   const int64_t batch = query.size(0), rows = query.size(1), columns = key.size(1);
   const TensorSpec weights = average_weights ? of({batch, rows, columns}, query.options())
                                              : of({batch, heads, rows, columns}, query.options());
