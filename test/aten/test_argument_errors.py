@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 
 import pytest
@@ -11,6 +12,7 @@ from torch.profiler import ProfilerActivity, profile
 from torch_npu_lite.testing import Gate
 
 F = torch.nn.functional
+aten = torch.ops.aten
 INT8, HALF, LONG, BOOL = torch.int8, torch.float16, torch.int64, torch.bool
 
 
@@ -296,10 +298,155 @@ def test_dtypes_that_a_kernel_lacks(call):
         "roll_dim": lambda m: m.ones(3).roll(1, 2),
         "searchsorted": lambda m: torch.searchsorted(m.ones(2, 3), m.ones(3, 3)),
         "trace": lambda m: m.ones(3).trace(),
+        "adaptive_avg_pool2d": lambda m: aten._adaptive_avg_pool2d(m.ones(1, 2, 4, 4), [2]),
+        "adaptive_avg_pool2d_dims": lambda m: aten._adaptive_avg_pool2d(m.ones(4, 4), [2, 2]),
+        "adaptive_avg_pool3d": lambda m: aten._adaptive_avg_pool3d(m.ones(1, 2, 4, 4, 0), [2, 2, 2]),
+        "ctc_loss_total": lambda m: ctc_loss(m, m.ones(6, dtype=LONG), [5, 5], [3, 4]),
+        "ctc_loss_huge": lambda m: ctc_loss(m, m.ones(6, dtype=LONG), [5, 5], [200_000_000, 3]),
+        "ctc_loss_columns": lambda m: ctc_loss(m, m.ones(2, 3, dtype=LONG), [5, 5], [3, 4]),
+        "ctc_loss_negative": lambda m: ctc_loss(m, m.ones(2, 3, dtype=LONG), [5, 5], [3, -3]),
+        "ctc_loss_input": lambda m: ctc_loss(m, m.ones(2, 3, dtype=LONG), [6, 5], [3, 3]),
+        "embedding_bag_weights": lambda m: embedding_bag(m, 0, m.ones(3)),
+        "embedding_bag_weights_dims": lambda m: embedding_bag(m, 0, m.ones(())),
+        "embedding_bag_mean": lambda m: embedding_bag(m, 1, m.ones(4)),
+        "fold_kernel": lambda m: F.fold(m.ones(1, 8, 9), (4, 4), 0),
+        "fold_channels": lambda m: F.fold(m.ones(1, 7, 9), (4, 4), 2),
+        "fold_size": lambda m: aten.col2im(m.ones(1, 8, 9), [4], [2, 2], [1, 1], [0, 0], [1, 1]),
+        "grid_sampler": lambda m: aten.grid_sampler_2d(m.ones(1, 1, 4, 4), m.ones(2, 4, 4, 2), 0, 0, False),
+        "histogram_bins": lambda m: torch.histogram(m.ones(3), 0),
+        "histogram_edges": lambda m: torch.histogram(m.ones(3), m.ones(3, 3)),
+        "histogramdd_bins": lambda m: torch.histogramdd(m.ones(3, 2), [0, 2]),
+        "histogramdd_dims": lambda m: torch.histogramdd(m.ones(3, 2), [2]),
+        "linear_combination": lambda m: aten._compute_linear_combination(m.ones(()), m.ones(2, 2)),
+        "max_unpool2d_output": lambda m: aten.max_unpool2d(m.ones(1, 1, 2, 2), m.ones(1, 1, 2, 2, dtype=LONG), [4]),
+        "max_unpool2d_dims": lambda m: aten.max_unpool2d(m.ones(2, 2), m.ones(2, 2, dtype=LONG), [4, 4]),
+        "reflection_pad2d": lambda m: aten.reflection_pad2d(m.ones(1, 1, 4, 4), [1, 1]),
+        "reflection_pad2d_large": lambda m: aten.reflection_pad2d(m.ones(1, 4, 4), [1, 1, 5, 1]),
+        "segment_reduce": lambda m: torch.segment_reduce(m.ones(()), "sum", lengths=m.ones(2, dtype=LONG)),
+        "cholesky_inverse": lambda m: torch.cholesky_inverse(m.ones(3, 4)),
+        "embedding_dense_backward": lambda m: aten.embedding_dense_backward(
+            m.ones(3, 4), m.ones(4, dtype=LONG), 5, -1, False
+        ),
+        "fake_quantize_axis": lambda m: torch.fake_quantize_per_channel_affine(
+            m.ones(3, 4), m.ones(3), m.ones(3, dtype=torch.int32), 7, 0, 255
+        ),
+        "fold_blocks": lambda m: F.fold(m.ones(1, 8, 8), (4, 4), 2),
+        "group_norm": lambda m: torch.native_group_norm(m.ones(2, 4, 3), None, None, 2, 4, 3, 0, 1e-5),
+        "group_norm_batch": lambda m: torch.native_group_norm(m.ones(2, 4, 3), None, None, 3, 4, 3, 2, 1e-5),
+        "group_norm_weight": lambda m: torch.native_group_norm(m.ones(2, 4, 3), m.ones(3), None, 2, 4, 3, 2, 1e-5),
+        "histogram_weight": lambda m: torch.histogram(m.ones(3), 3, weight=m.ones(4)),
+        "int_mm": lambda m: torch._int_mm(m.ones(20, 16, dtype=INT8), m.ones(8, 8, dtype=INT8)),
+        "max_unpool3d_stride": lambda m: aten.max_unpool3d(
+            m.ones(1, 1, 2, 2, 2), m.ones(1, 1, 2, 2, 2, dtype=LONG), [4, 4, 4], [0, 2, 2], [0, 0, 0]
+        ),
+        "nll_loss2d": lambda m: F.nll_loss(m.ones(2, 3, 4, 4), m.ones(2, 4, 5, dtype=LONG)),
+        "nll_loss2d_weight": lambda m: F.nll_loss(m.ones(2, 3, 4, 4), m.ones(2, 4, 4, dtype=LONG), m.ones(4)),
+        "ormqr": lambda m: torch.ormqr(m.ones(3, 3), m.ones(4), m.ones(3, 3)),
+        "solve_triangular": lambda m: torch.linalg.solve_triangular(m.ones(3, 3), m.ones(4, 3), upper=True),
+        "standard_gamma_grad": lambda m: aten._standard_gamma_grad(m.ones(3), m.ones(4)),
+        "weight_int8pack_mm": lambda m: torch._weight_int8pack_mm(
+            m.ones(4, 32, dtype=torch.bfloat16), m.ones(16, 16, dtype=INT8), m.ones(16, dtype=torch.bfloat16)
+        ),
+        "unfold_dilation": lambda m: F.unfold(m.ones(1, 8, 9, 9), 2, dilation=0),
+        "unfold_stride": lambda m: F.unfold(m.ones(1, 8, 9, 9), 2, stride=0),
+        "unfold_kernel": lambda m: F.unfold(m.ones(1, 8, 9, 9), 20),
+        "unfold_length": lambda m: aten.im2col(m.ones(1, 8, 9, 9), [2], [1, 1], [0, 0], [1, 1]),
     }
 )
 def test_sizes_and_options_that_a_kernel_refuses(call):
     expect_the_error_of_cpu(call)
+
+
+def ctc_loss(m, targets, input_lengths, target_lengths):
+    return aten._ctc_loss(m.ones(5, 2, 4), targets, input_lengths, target_lengths, 0, False)
+
+
+def embedding_bag(m, mode, weights):
+    indices, offsets = m.zeros(4, dtype=LONG), m.tensor([0, 2])
+    return torch.embedding_bag(m.ones(5, 3), indices, offsets, False, mode, False, weights)
+
+
+def spatial(m, dims):
+    """An input and a weight for a convolution of `dims` dimensions, and the sizes of its kernel."""
+    return m.ones(1, 1, *[4] * dims), m.ones(1, 1, *[2] * dims), [2] * dims
+
+
+@cases(
+    {
+        "conv2d_stride": lambda m: aten._slow_conv2d_forward(*spatial(m, 2), None, [0, 0], [0, 0]),
+        "conv2d_strides": lambda m: aten._slow_conv2d_forward(*spatial(m, 2), None, [1], [0, 0]),
+        "conv2d_paddings": lambda m: aten._slow_conv2d_forward(*spatial(m, 2), None, [1, 1], [0]),
+        "conv3d_stride": lambda m: torch._C._nn.slow_conv3d(*spatial(m, 3), None, [0, 0, 0]),
+        "conv3d_strides": lambda m: aten.slow_conv3d_forward(*spatial(m, 3), None, [1], [0, 0, 0]),
+        "conv3d_paddings": lambda m: aten.slow_conv3d_forward(*spatial(m, 3), None, [1, 1, 1], [0]),
+        "dilated2d_stride": lambda m: torch._C._nn.slow_conv_dilated2d(*spatial(m, 2), None, [0, 0]),
+        "dilated2d_dilation": lambda m: aten.slow_conv_dilated2d(*spatial(m, 2), None, [1, 1], [0, 0], [0, 0]),
+        "dilated2d_dilations": lambda m: aten.slow_conv_dilated2d(*spatial(m, 2), None, [1, 1], [0, 0], [1]),
+        "dilated3d_stride": lambda m: torch._C._nn.slow_conv_dilated3d(*spatial(m, 3), None, [0, 0, 0]),
+        "transpose3d_stride": lambda m: torch._C._nn.slow_conv_transpose3d(*spatial(m, 3), None, [0, 0, 0]),
+        "transpose3d_strides": lambda m: aten.slow_conv_transpose3d(*spatial(m, 3), None, [1]),
+        "transpose3d_dims": lambda m: aten.slow_conv_transpose3d(m.ones(4), *spatial(m, 3)[1:], None, [1, 1, 1]),
+    }
+)
+def test_strides_and_sizes_of_convolutions(call):
+    expect_the_error_of_cpu(call)
+
+
+def convolution(m, stride, padding=(0, 0), dilation=(1, 1), transposed=False, output_padding=(0, 0), groups=1):
+    x, weight, _ = spatial(m, 2)
+    arguments = (stride, padding, dilation, transposed, output_padding, groups)
+    return aten.convolution_overrideable(x, weight, None, *arguments)
+
+
+@cases(
+    {
+        "convolution_stride": lambda m: convolution(m, [0, 0]),
+        "convolution_strides": lambda m: convolution(m, [1]),
+        "convolution_padding": lambda m: convolution(m, [1, 1], padding=[0]),
+        "convolution_dilation": lambda m: convolution(m, [1, 1], dilation=[1]),
+        "convolution_output_padding": lambda m: convolution(m, [1, 1], transposed=True, output_padding=[]),
+        "convolution_groups": lambda m: convolution(m, [1, 1], groups=0),
+        "fft_r2c": lambda m: aten._fft_r2c(m.ones(4), [], 0, True),
+        "fft_r2c_scalar": lambda m: aten._fft_r2c(m.ones(()), [0], 0, True),
+        "fft_c2r": lambda m: aten._fft_c2r(m.ones(4, dtype=torch.complex64), [], 0, 4),
+        "fft_c2r_size": lambda m: aten._fft_c2r(m.ones(4, dtype=torch.complex64), [0], 0, 0),
+        "fft_c2c_twice": lambda m: aten._fft_c2c(m.ones(4, 4, dtype=torch.complex64), [0, -2], 0, True),
+        "pdist": lambda m: aten._pdist_forward(m.ones(()), 2.0),
+        "multi_head_attention": lambda m: aten._native_multi_head_attention(
+            *[m.ones(3)] * 3, 3, 1, m.ones(9, 3), m.ones(9), m.ones(3, 3), m.ones(3)
+        ),
+    }
+)
+def test_sizes_that_only_npu_words(call):
+    with pytest.raises((RuntimeError, IndexError)):
+        call(Maker("npu"))
+    torch.npu.synchronize()
+
+
+@cases(
+    {
+        "div": lambda m, late: torch.div(
+            *[m.ones(3, dtype=torch.complex64)] * 2, rounding_mode="floor" if late else None
+        ),
+        "scatter_reduce": lambda m, late: m.ones(3, dtype=BOOL).scatter_reduce(
+            0, m.zeros(3, dtype=LONG), m.ones(3, dtype=BOOL), "mean" if late else "sum"
+        ),
+    }
+)
+def test_options_that_decide_about_dtypes(call):
+    """A rehearsal of one option says nothing about another."""
+    for late in (False, True, False, True):
+        one = functools.partial(call, late=late)
+        assert outcome(one, "npu") == outcome(one, "cpu")
+        torch.npu.synchronize()
+
+
+def test_an_error_of_sizes_does_not_hide_one_of_dtypes():
+    def product(m, columns):
+        return m.ones(4, 4).ormqr(m.ones(columns), m.ones(4, 4, dtype=torch.float64))
+
+    expect_the_error_of_cpu(functools.partial(product, columns=3))
+    expect_the_error_of_cpu(functools.partial(product, columns=4))
 
 
 @cases(

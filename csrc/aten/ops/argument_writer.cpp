@@ -8,6 +8,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <functional>
 
 #include "aten/bridge/errors.h"
 #include "aten/bridge/stream.h"
@@ -48,6 +49,11 @@ void convert_number(From value, at::ScalarType dtype, void* to) {
                  at::kHalf, at::kBFloat16, at::kBool);
 }
 
+// Integers that stand for one of a few ways, unlike sizes and dimensions.
+bool is_choice(std::string_view argument) {
+  return argument == "mode" || argument == "reduction" || argument.ends_with("_mode");
+}
+
 // Layouts for which a kernel may take another path: none or one element, an element that is repeated.
 uint64_t layout_bits(const at::Tensor& tensor) {
   const at::IntArrayRef sizes = tensor.sizes(), strides = tensor.strides();
@@ -70,6 +76,7 @@ void* ArgumentWriter::write_record(Record record, size_t payload_bytes) {
   std::memcpy(at, &record, sizeof(record));
   size_ += bytes;
   has_plan_ |= record.kind == Record::Kind::kPlan;
+  if (record.kind == Record::Kind::kNone && !in_list_) signature_.add(static_cast<uint64_t>(argument_) << 8);
   if (!in_list_) ++argument_;
   return at + sizeof(Record);
 }
@@ -85,10 +92,14 @@ void ArgumentWriter::grow(size_t bytes) {
 void ArgumentWriter::write_value(const void* value, size_t bytes) {
   uint64_t padded = 0;
   std::memcpy(&padded, value, bytes);
+  if (bytes == 1 || (!has_plan_ && is_choice(name().name)))
+    signature_.add(padded);  // a plan is a record without a name
   std::memcpy(write_record({.kind = Record::Kind::kValue}, sizeof(padded)), &padded, sizeof(padded));
 }
 
 void ArgumentWriter::write_list(const void* data, size_t count, size_t item_bytes) {
+  if (item_bytes == 1)  // a string, or several bools
+    signature_.add(std::hash<std::string_view>()({static_cast<const char*>(data), count}));
   auto* payload =
       static_cast<std::byte*>(write_record({.kind = Record::Kind::kList}, sizeof(int64_t) + count * item_bytes));
   const auto length = static_cast<int64_t>(count);
