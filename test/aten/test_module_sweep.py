@@ -22,6 +22,11 @@ WAITING = {
     "nn.Transformer": "PyTorch compares the mask with a causal one on the host",
     "nn.GaussianNLLLoss": "PyTorch checks on the host that variances are positive",
 }
+# Modules whose samples the CPU refuses in training, with the reason.
+NOT_COMPARED = {
+    "nn.FractionalMaxPool2d": "the samples hold random numbers of another dtype than the input",
+    "nn.FractionalMaxPool3d": "the samples hold random numbers of another dtype than the input",
+}
 QUICK_SAMPLES = 6
 
 
@@ -49,8 +54,6 @@ def run(module: torch.nn.Module, sample: ModuleInput, device: str) -> list[torch
     """Results, then the gradients of parameters and inputs."""
     module = copy.deepcopy(module).to(device)
     arguments, keywords = move(sample.forward_input.args, device), move(sample.forward_input.kwargs, device)
-    torch.npu.synchronize()
-    torch.npu.op_stats(reset=True)
     torch.manual_seed(0)
     results = tensors(module(*arguments, **keywords))
     outputs = [tensor for tensor in results if tensor.requires_grad]
@@ -60,11 +63,14 @@ def run(module: torch.nn.Module, sample: ModuleInput, device: str) -> list[torch
     return [*results, *(leaf.grad for leaf in leaves if leaf.grad is not None)]
 
 
-def check(info: ModuleInfo, module: torch.nn.Module, sample: ModuleInput, note) -> None:
+def check(info: ModuleInfo, module: torch.nn.Module, sample: ModuleInput, note) -> bool:
+    """Whether the CPU takes the sample, so that there was something to compare."""
     try:
         expected = run(module, sample, "cpu")
     except Exception:  # the CPU refuses this sample
-        return
+        return False
+    torch.npu.synchronize()
+    torch.npu.op_stats(reset=True)
     actual = run(module, sample, "npu")
     stats = torch.npu.op_stats(reset=True)
     note(stats, test=f"module_db:{info.name}", dtype="float32")
@@ -75,11 +81,13 @@ def check(info: ModuleInfo, module: torch.nn.Module, sample: ModuleInput, note) 
     if not info.name.startswith(RANDOM):
         torch.testing.assert_close([a.cpu() for a in actual], expected, rtol=2e-3, atol=2e-4, equal_nan=True)
     torch.npu.synchronize()
+    return True
 
 
 @pytest.mark.parametrize(("info", "training"), cases())
 def test_like_cpu(info, training, note_operators):
     samples = info.module_inputs_func(info, device="cpu", dtype=torch.float32, requires_grad=True, training=training)
+    compared = 0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for sample in itertools.islice(samples, QUICK_SAMPLES):
@@ -87,4 +95,5 @@ def test_like_cpu(info, training, note_operators):
                 continue
             torch.manual_seed(0)
             module = info.module_cls(*sample.constructor_input.args, **sample.constructor_input.kwargs)
-            check(info, module.train(training), sample, note_operators)
+            compared += check(info, module.train(training), sample, note_operators)
+    assert compared > 0 or info.name in NOT_COMPARED
