@@ -53,7 +53,12 @@ void bind_device(py::module_& m) {
       .def_readonly("dma_out_engines", &DeviceProperties::dma_out_engines)
       .def_readonly("clock_mhz", &DeviceProperties::clock_mhz)
       .def_readonly("major", &DeviceProperties::capability_major)
-      .def_readonly("minor", &DeviceProperties::capability_minor);
+      .def_readonly("minor", &DeviceProperties::capability_minor)
+      .def("__repr__", [](const DeviceProperties& p) {
+        return npu::detail::concat("DeviceProperties(name='", p.name, "', major=", p.capability_major,
+                                   ", minor=", p.capability_minor, ", total_memory=", p.memory_bytes >> 20,
+                                   "MB, cube_cores=", p.cube_cores, ", vector_cores=", p.vector_cores, ")");
+      });
 
   m.def("device_count", &device_count);
   m.def("current_device", &current_device);

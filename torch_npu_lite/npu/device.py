@@ -1,6 +1,7 @@
 """Devices: which there are, which one is current, when they are done."""
 
 import time
+import warnings
 from typing import Any
 
 import torch
@@ -36,10 +37,11 @@ def is_available() -> bool:
 
 
 def device_count() -> int:
-    """Initialises nothing; 0 when the configuration is unusable, which the first use of a device reports."""
+    """Initialises nothing; 0, with a warning, when the configuration is unusable, which a first use would raise."""
     try:
         return _C.device_count()
-    except (RuntimeError, ValueError):
+    except (RuntimeError, ValueError) as error:
+        warnings.warn(f"no npu device is available: {error}", RuntimeWarning, stacklevel=2)
         return 0
 
 

@@ -8,6 +8,7 @@
 #include "aten/bridge/stream.h"
 #include "runtime/context.h"
 #include "runtime/device.h"
+#include "runtime/log.h"
 
 namespace npu::aten {
 namespace {
@@ -23,7 +24,11 @@ struct Hooks final : at::PrivateUse1HooksInterface {
   c10::DeviceIndex deviceCount() const override {
     try {
       return static_cast<c10::DeviceIndex>(npu::device_count());
-    } catch (const Error&) {  // a bad configuration is reported by the first call that needs a device
+    } catch (const Error& error) {  // the first call that needs a device raises it
+      static const bool said [[maybe_unused]] = [&] {
+        log(LogLevel::kWarning, npu::detail::concat("no npu device is available: ", error.what()));
+        return true;
+      }();
       return 0;
     }
   }
