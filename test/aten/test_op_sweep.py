@@ -216,6 +216,8 @@ def run(mode: Call, op: OpInfo, sample: SampleInput, device: str, note: Call) ->
     note(stats)
     assert [name for name, counts in stats.items() if counts["fallback"]] == []
     if not may_wait(op):
+        # A blocking copy of the host's waits by contract, where it is not run at once.
+        stats.pop("aten::copy_", None)
         assert [name for name, counts in stats.items() if counts["synchronous"] or counts["host_waits"]] == []
     return outcome
 
