@@ -20,6 +20,8 @@ WAITING = {
     "nn.TransformerEncoder": "PyTorch compares the mask with a causal one on the host",
     "nn.TransformerDecoderLayer": "PyTorch compares the mask with a causal one on the host",
     "nn.Transformer": "PyTorch compares the mask with a causal one on the host",
+    "nn.BatchNorm1d": "without momentum PyTorch reads the count of batches on the host",
+    "nn.BatchNorm2d": "without momentum PyTorch reads the count of batches on the host",
     "nn.GaussianNLLLoss": "PyTorch checks on the host that variances are positive",
 }
 # Modules whose samples the CPU refuses in training, with the reason.
