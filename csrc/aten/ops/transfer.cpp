@@ -51,7 +51,7 @@ void finish(Stream& stream, const at::Tensor& host) {
     done.record(stream);
     done.synchronize();
   } catch (...) {
-    if (!stream.query()) new at::Tensor(host);
+    if (!stream.query()) static_cast<void>(at::Tensor(host).unsafeReleaseTensorImpl());
     throw;
   }
 }
