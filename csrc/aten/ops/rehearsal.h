@@ -4,9 +4,12 @@
 //
 // A task whose signature is new is run once on the submitting thread, over zeros in scratch memory that lie as its
 // operands do. Of the errors only those count that follow from the signature; what else fails may be due to the zeros or
-// is the business of shape rules. Tasks that would take long are not rehearsed: their errors come late.
+// is the business of shape rules; but some rare operators leave size checks to their kernels, are rehearsed for each new set
+// of sizes and options, and all that their kernels say counts. Tasks that would take long are not rehearsed: their errors
+// come late.
 //
-// Threads: any. A signature seen before costs a few loads.
+// Threads: any. A signature seen before costs a few loads, for the rare operators also a copy of the block; one whose
+// kernel refuses the zeros is rehearsed at every call.
 #pragma once
 
 #include <cstddef>
