@@ -4,7 +4,7 @@
 
 Routes come from csrc/aten/ops/npu_functions.yaml. Dtypes and tests are those that the test suite has seen, recorded in
 test/aten/op_tests.json:
-    NPU_RECORD_OP_TESTS=1 python -m pytest test/aten -m ""
+    NPU_RECORD_OP_TESTS=1 python -m pytest test/aten test/framework/opinfo -m ""
 """
 
 import argparse

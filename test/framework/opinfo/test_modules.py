@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from compare import tensors
 from torch.testing._internal.common_modules import ModuleInfo, ModuleInput, module_db
 from torch.utils import _pytree as pytree
 
@@ -39,10 +40,6 @@ def cases() -> list:
             name = f"{info.formatted_name}-{'training' if training else 'evaluation'}"
             found.append(pytest.param(info, training, id=name))
     return found
-
-
-def tensors(tree: Any) -> list[torch.Tensor]:
-    return [leaf for leaf in pytree.tree_leaves(tree) if isinstance(leaf, torch.Tensor)]
 
 
 def move(tree: Any, device: str) -> Any:

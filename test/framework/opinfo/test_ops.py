@@ -7,17 +7,15 @@ other dtypes and other layouts of the inputs belong to the long sweep.
 
 from __future__ import annotations
 
-import fnmatch
 import functools
 import itertools
 import warnings
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-import yaml
+from compare import LAYOUTS, Mover, Outcome, as_it_is, assert_like, draws, matches, may_wait, on_device, tensors
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.testing._internal.opinfo.core import OpInfo, SampleInput
 from torch.utils import _pytree as pytree
@@ -39,54 +37,11 @@ LAYOUT_SKIPPED = {
 }
 # The CPU's result is a lazy conjugate; that of npu holds the values.
 RESOLVED = ("linalg.lu_solve",)
-# Entries whose values differ because they draw random numbers; all else is compared.
-RANDOM = (
-    "*rand*", "*dropout*", "*normal*", "*bernoulli*", "*multinomial*", "uniform", "exponential", "cauchy", "geometric",
-    "*rrelu*", "*_lowrank", "nn.functional.fractional_max_pool*", "nn.functional.multi_head_attention_forward",
-)  # fmt: skip
 QUICK = torch.float32
 LONG = (torch.float64, torch.bfloat16, torch.float16, torch.complex64, torch.int64, torch.int8, torch.bool)
 TOLERANCE = {torch.bfloat16: (5e-2, 5e-2), torch.float16: (2e-2, 2e-2)}
-WAITS = yaml.safe_load((Path(__file__).parent / "host_waits.yaml").read_text())
 
 Call = Callable[..., Any]
-
-
-def as_it_is(sample: SampleInput) -> SampleInput:
-    return sample
-
-
-def noncontiguous(sample: SampleInput) -> SampleInput:
-    return sample.noncontiguous()
-
-
-def laid_out(sample: SampleInput, like: Call) -> SampleInput:
-    def change(tensor: torch.Tensor) -> torch.Tensor:
-        return like(tensor.detach()).requires_grad_(tensor.requires_grad)
-
-    parts = (sample.input, sample.args, sample.kwargs)
-    sample.input, sample.args, sample.kwargs = pytree.tree_map_only(torch.Tensor, change, parts)
-    return sample
-
-
-def permuted(sample: SampleInput) -> SampleInput:
-    return laid_out(sample, lambda t: t.transpose(0, -1).contiguous().transpose(0, -1) if t.dim() > 1 else t)
-
-
-def channels_last(sample: SampleInput) -> SampleInput:
-    formats = {4: torch.channels_last, 5: torch.channels_last_3d}
-    return laid_out(sample, lambda t: t.contiguous(memory_format=formats.get(t.dim(), torch.contiguous_format)))
-
-
-LAYOUTS = (noncontiguous, permuted, channels_last)
-
-
-def matches(name: str, patterns) -> bool:
-    return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
-
-
-def may_wait(op: OpInfo) -> bool:
-    return any(matches(op.full_name, group["entries"]) for group in WAITS)
 
 
 def cases() -> Iterator:
@@ -103,60 +58,6 @@ def cases() -> Iterator:
             )
             marks = () if dtype is QUICK and change is as_it_is else (pytest.mark.conformance,)
             yield pytest.param(op, dtype, change, id=name, marks=marks)
-
-
-class Mover:
-    """Copies tensors to a device as they lie in memory: views of one storage stay views of one storage."""
-
-    def __init__(self, device: str) -> None:
-        self.device = device
-        self.storages: dict[int, tuple[torch.Tensor, torch.UntypedStorage]] = {}
-        self.tensors: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
-
-    def __call__(self, tree: Any) -> Any:
-        return pytree.tree_map(self.one, tree)
-
-    def one(self, leaf: Any) -> Any:
-        if isinstance(leaf, torch.device):
-            return torch.device(self.device)
-        if not isinstance(leaf, torch.Tensor):
-            return leaf
-        if id(leaf) not in self.tensors:
-            self.tensors[id(leaf)] = (self.tensor(leaf), leaf)
-        return self.tensors[id(leaf)][0]
-
-    def tensor(self, source: torch.Tensor) -> torch.Tensor:
-        moved = torch.empty(0, dtype=source.dtype, device=self.device)
-        with torch.no_grad():
-            moved.set_(self.storage(source), source.storage_offset(), source.shape, source.stride())
-        moved = torch._conj(moved) if source.is_conj() else moved
-        moved = torch._neg_view(moved) if source.is_neg() else moved
-        return moved.requires_grad_() if source.requires_grad else moved
-
-    def storage(self, source: torch.Tensor) -> torch.UntypedStorage:
-        storage = source.untyped_storage()
-        key = storage.data_ptr() or id(source)
-        if key not in self.storages:
-            data = torch.empty(0, dtype=torch.uint8).set_(storage).clone()
-            self.storages[key] = (data.to(self.device), storage)
-        return self.storages[key][0].untyped_storage()
-
-
-def tensors(tree: Any) -> list[torch.Tensor]:
-    return [leaf for leaf in pytree.tree_leaves(tree) if isinstance(leaf, torch.Tensor)]
-
-
-class Outcome:
-    """What a call gave: results, gradients, and which argument each result shares memory with."""
-
-    def __init__(self, results: Any, gradients: list, arguments: Any) -> None:
-        self.results = results
-        self.gradients = gradients
-        owners = [tensor.untyped_storage().data_ptr() for tensor in tensors(arguments)]
-        self.aliases = [
-            [i for i, owner in enumerate(owners) if owner and owner == tensor.untyped_storage().data_ptr()]
-            for tensor in tensors(results)
-        ]
 
 
 def gradients_of(sample: SampleInput, results: Any, arguments: Any) -> list:
@@ -209,35 +110,15 @@ def run(mode: Call, op: OpInfo, sample: SampleInput, device: str, note: Call) ->
     torch.manual_seed(0)
     if device == "cpu":
         return mode(op, sample, arguments, keywords)
-    torch.npu.synchronize()
-    torch.npu.op_stats(reset=True)
-    outcome = mode(op, sample, arguments, keywords)
-    stats = torch.npu.op_stats(reset=True)
-    note(stats)
-    assert [name for name, counts in stats.items() if counts["fallback"]] == []
-    if not may_wait(op):
-        # A blocking copy of the host's waits by contract, where it is not run at once.
-        stats.pop("aten::copy_", None)
-        assert [name for name, counts in stats.items() if counts["synchronous"] or counts["host_waits"]] == []
-    return outcome
-
-
-def layout(tensor: torch.Tensor) -> tuple:
-    strides = tensor.stride() if tensor.numel() else None
-    return tensor.dtype, tensor.shape, strides, tensor.storage_offset(), tensor.is_conj(), tensor.is_neg()
+    with on_device(note, waits_allowed=may_wait(op.full_name)):
+        return mode(op, sample, arguments, keywords)
 
 
 def compare(actual: Any, expected: Any, op: OpInfo, dtype: torch.dtype, random: bool) -> None:
     rtol, atol = TOLERANCE.get(dtype, (2e-3, 2e-4))
     if matches(op.full_name, RESOLVED):
         expected = pytree.tree_map_only(torch.Tensor, torch.resolve_conj, expected)
-    for a, e in zip(pytree.tree_leaves(actual), pytree.tree_leaves(expected), strict=True):
-        if not isinstance(e, torch.Tensor):
-            assert type(a) is type(e)
-            continue
-        assert layout(a) == layout(e)
-        if not random:
-            torch.testing.assert_close(a.detach().cpu(), e.detach(), rtol=rtol, atol=atol, equal_nan=True)
+    assert_like(actual, expected, rtol=rtol, atol=atol, values=not random)
 
 
 def check(mode: Call, op: OpInfo, sample: SampleInput, dtype: torch.dtype, note: Call) -> None:
@@ -246,7 +127,7 @@ def check(mode: Call, op: OpInfo, sample: SampleInput, dtype: torch.dtype, note:
     except Exception:  # the CPU refuses this sample
         return
     actual = run(mode, op, sample, "npu", note)
-    random = matches(op.full_name, RANDOM) or bool(sample.kwargs.get("dropout_p"))
+    random = draws(op.full_name, sample)
     compare(actual.results, expected.results, op, dtype, random)
     compare(actual.gradients, expected.gradients, op, dtype, random)
     assert actual.aliases == expected.aliases

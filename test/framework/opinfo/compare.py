@@ -1,0 +1,159 @@
+"""What the sweeps over PyTorch's own databases share.
+
+Moving arguments to a device, changing their layout, and comparing a call on npu with the same call on the CPU in
+values, dtypes, sizes, strides, lazy bits and aliasing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fnmatch
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+import yaml
+from torch.testing._internal.opinfo.core import SampleInput
+from torch.utils import _pytree as pytree
+
+WAITS = yaml.safe_load((Path(__file__).parent / "host_waits.yaml").read_text())
+# Entries whose values differ because they draw random numbers; all else is compared.
+RANDOM = (
+    "*rand*", "*dropout*", "*normal*", "*bernoulli*", "*multinomial*", "uniform", "exponential", "cauchy", "geometric",
+    "*rrelu*", "*_lowrank", "nn.functional.fractional_max_pool*", "nn.functional.multi_head_attention_forward",
+)  # fmt: skip
+
+
+def matches(name: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def may_wait(entry: str) -> bool:
+    """Whether host_waits.yaml names this entry of op_db."""
+    return any(matches(entry, group["entries"]) for group in WAITS)
+
+
+def draws(entry: str, sample: SampleInput) -> bool:
+    """Whether the values of this call are random."""
+    return matches(entry, RANDOM) or bool(sample.kwargs.get("dropout_p"))
+
+
+def tensors(tree: Any) -> list[torch.Tensor]:
+    return [leaf for leaf in pytree.tree_leaves(tree) if isinstance(leaf, torch.Tensor)]
+
+
+class Mover:
+    """Copies tensors to a device as they lie in memory: views of one storage stay views of one storage.
+
+    Sizes, strides, offsets, lazy bits and requires_grad are kept. A torch.device becomes the device moved to.
+    """
+
+    def __init__(self, device: str) -> None:
+        self.device = device
+        self.storages: dict[int, tuple[torch.Tensor, torch.UntypedStorage]] = {}
+        self.tensors: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
+
+    def __call__(self, tree: Any) -> Any:
+        return pytree.tree_map(self.one, tree)
+
+    def one(self, leaf: Any) -> Any:
+        if isinstance(leaf, torch.device):
+            return torch.device(self.device)
+        if not isinstance(leaf, torch.Tensor):
+            return leaf
+        if id(leaf) not in self.tensors:
+            self.tensors[id(leaf)] = (self.tensor(leaf), leaf)
+        return self.tensors[id(leaf)][0]
+
+    def tensor(self, source: torch.Tensor) -> torch.Tensor:
+        moved = torch.empty(0, dtype=source.dtype, device=self.device)
+        with torch.no_grad():
+            moved.set_(self.storage(source), source.storage_offset(), source.shape, source.stride())
+        moved = torch._conj(moved) if source.is_conj() else moved
+        moved = torch._neg_view(moved) if source.is_neg() else moved
+        return moved.requires_grad_() if source.requires_grad else moved
+
+    def storage(self, source: torch.Tensor) -> torch.UntypedStorage:
+        storage = source.untyped_storage()
+        key = storage.data_ptr() or id(source)
+        if key not in self.storages:
+            data = torch.empty(0, dtype=torch.uint8).set_(storage).clone()
+            self.storages[key] = (data.to(self.device), storage)
+        return self.storages[key][0].untyped_storage()
+
+
+def as_it_is(sample: SampleInput) -> SampleInput:
+    return sample
+
+
+def noncontiguous(sample: SampleInput) -> SampleInput:
+    return sample.noncontiguous()
+
+
+def laid_out(sample: SampleInput, like: Callable) -> SampleInput:
+    def change(tensor: torch.Tensor) -> torch.Tensor:
+        return like(tensor.detach()).requires_grad_(tensor.requires_grad)
+
+    parts = (sample.input, sample.args, sample.kwargs)
+    sample.input, sample.args, sample.kwargs = pytree.tree_map_only(torch.Tensor, change, parts)
+    return sample
+
+
+def permuted(sample: SampleInput) -> SampleInput:
+    return laid_out(sample, lambda t: t.transpose(0, -1).contiguous().transpose(0, -1) if t.dim() > 1 else t)
+
+
+def channels_last(sample: SampleInput) -> SampleInput:
+    formats = {4: torch.channels_last, 5: torch.channels_last_3d}
+    return laid_out(sample, lambda t: t.contiguous(memory_format=formats.get(t.dim(), torch.contiguous_format)))
+
+
+LAYOUTS = (noncontiguous, permuted, channels_last)
+
+
+class Outcome:
+    """What a call gave: results, gradients, and which argument each result shares memory with."""
+
+    def __init__(self, results: Any, gradients: list, arguments: Any) -> None:
+        self.results = results
+        self.gradients = gradients
+        owners = [tensor.untyped_storage().data_ptr() for tensor in tensors(arguments)]
+        self.aliases = [
+            [i for i, owner in enumerate(owners) if owner and owner == tensor.untyped_storage().data_ptr()]
+            for tensor in tensors(results)
+        ]
+
+
+def layout(tensor: torch.Tensor) -> tuple:
+    """All of a tensor but its values; the strides of an empty tensor mean nothing."""
+    strides = tensor.stride() if tensor.numel() else None
+    return tensor.dtype, tensor.shape, strides, tensor.storage_offset(), tensor.is_conj(), tensor.is_neg()
+
+
+def assert_like(actual: Any, expected: Any, *, rtol: float, atol: float, values: bool = True) -> None:
+    """Two trees of results agree; `values=False` leaves out the values of tensors (random numbers)."""
+    for a, e in zip(pytree.tree_leaves(actual), pytree.tree_leaves(expected), strict=True):
+        if not isinstance(e, torch.Tensor):
+            assert type(a) is type(e)
+            continue
+        assert layout(a) == layout(e)
+        if values:
+            torch.testing.assert_close(a.detach().cpu(), e.detach(), rtol=rtol, atol=atol, equal_nan=True)
+
+
+@contextlib.contextmanager
+def on_device(note: Callable[[dict], None], *, waits_allowed: bool) -> Iterator[None]:
+    """Runs a block on npu: no operator of it may fall back, nor wait for the device unless `waits_allowed`.
+
+    `note` is given the counters of the operators that were called. A blocking copy to the host waits by contract.
+    """
+    torch.npu.synchronize()
+    torch.npu.op_stats(reset=True)
+    yield
+    stats = torch.npu.op_stats(reset=True)
+    note(stats)
+    assert [name for name, counts in stats.items() if counts["fallback"]] == []
+    if not waits_allowed:
+        stats.pop("aten::copy_", None)
+        assert [name for name, counts in stats.items() if counts["synchronous"] or counts["host_waits"]] == []
