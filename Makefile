@@ -14,8 +14,8 @@ help:  ## lists the targets
 	@tools/setup_env.sh build test
 	@touch $@
 
-.venv/ready-lint: .venv/ready requirements/lint.txt
-	@tools/setup_env.sh lint
+.venv/ready-%: .venv/ready requirements/%.txt
+	@tools/setup_env.sh $*
 	@touch $@
 
 build: .venv/ready  ## builds the libraries into build/release and the package folder
@@ -33,8 +33,8 @@ test: build  ## GoogleTest, pytest and the layering check; ARGS go to pytest
 	@$(CMAKE) --build build/release
 	@tools/run_tests.sh $(ARGS)
 
-conformance: build  ## the long sweep over PyTorch's own test suites
-	@$(PY) -m pytest -m conformance $(ARGS)
+conformance: build  ## the long sweep over PyTorch's own test suites; ARGS="--list" shows its areas
+	@$(PY) tools/conformance.py $(ARGS)
 
 bench: build  ## speed as ratios to PyTorch on the CPU
 	@$(PY) bench/run.py $(ARGS)

@@ -1,0 +1,146 @@
+"""Runs the areas of test/conformance.yaml and compares with the stored table: make conformance ARGS="..."."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import importlib.metadata
+import os
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+import conformance_table as table
+from torch_npu_lite.suite.area import Area, Comparison, Outcome, compare
+from torch_npu_lite.suite.engine import CollectionError, Run
+from torch_npu_lite.suite.progress import make_progress
+
+ROOT = Path(__file__).resolve().parent.parent
+AREAS = ROOT / "test" / "conformance.yaml"
+KEYS = {"title", "paths", "marks", "arguments", "environment", "timeout", "devices", "requirements"}
+
+
+def read_areas(path: Path = AREAS) -> dict[str, tuple[Area, list[str]]]:
+    """The areas and the requirement lists that each needs, by name. A key that is not known is an error."""
+    areas = {}
+    for name, entry in yaml.safe_load(path.read_text()).items():
+        if unknown := sorted(entry.keys() - KEYS):
+            raise SystemExit(f"{path}: area {name}: unknown {', '.join(unknown)}; known: {', '.join(sorted(KEYS))}")
+        if missing := sorted({"title", "paths"} - entry.keys()):
+            raise SystemExit(f"{path}: area {name} needs {', '.join(missing)}")
+        packages = sysconfig.get_path("purelib")
+        area = Area(
+            name=name,
+            title=entry["title"],
+            paths=tuple(path.replace("{site_packages}", packages) for path in entry["paths"]),
+            arguments=("-m", entry.get("marks", ""), *map(str, entry.get("arguments", []))),
+            environment={key: str(value) for key, value in entry.get("environment", {}).items()},
+            directory=ROOT,
+            devices=tuple(entry.get("devices", [])),
+            timeout=entry.get("timeout", 300),
+        )
+        areas[name] = area, entry.get("requirements", [])
+    return areas
+
+
+def missing_requirements(lists: list[str]) -> list[str]:
+    """Of the lists requirements/NAME.txt, those with a package that is not installed."""
+    installed = {dist.metadata["Name"].lower().replace("_", "-") for dist in importlib.metadata.distributions()}
+
+    def is_missing(name: str) -> bool:
+        lines = (ROOT / "requirements" / f"{name}.txt").read_text().splitlines()
+        names = [line.split("=")[0].strip("<>~! ") for line in lines if line.strip() and line[0] not in "#-"]
+        return any(name.lower().replace("_", "-") not in installed for name in names)
+
+    return [name for name in lists if is_missing(name)]
+
+
+def run_area(area: Area, folder: Path, jobs: int, resume: bool) -> Comparison:
+    """Runs an area, on each of its devices if it has several, and writes the reports of what failed."""
+
+    def outcomes(part: Area) -> list[Outcome]:
+        run = Run(part, folder / f"{part.name}.jsonl", jobs, make_progress(), resume=resume)
+        run.run()
+        write_failures(folder / f"{part.name}.failures.txt", run.outcomes)
+        return run.outcomes
+
+    if not area.devices:
+        return compare(outcomes(area))
+    return compare(outcomes(area.on("npu")), outcomes(area.on("cpu")))
+
+
+def write_failures(path: Path, outcomes: list[Outcome]) -> None:
+    failures = [f"== {o.result}: {o.id}\n{o.reason}\n\n{o.details}\n" for o in outcomes if o.failed]
+    path.write_text("\n".join(failures))
+    if failures:
+        print(f"  reports of {len(failures)} failures: {os.path.relpath(path)}")
+
+
+def parse(arguments: list[str] | None = None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="conformance", description=__doc__)
+    parser.add_argument("--area", action="append", metavar="NAME", help="run this area only; may be repeated")
+    parser.add_argument("--list", action="store_true", help="list the areas and what the table says of them")
+    parser.add_argument("-k", dest="keyword", metavar="EXPRESSION", help="run the tests that match, as pytest's -k")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes at a time (%(default)s)")
+    parser.add_argument("--resume", action="store_true", help="go on with an interrupted run: keep what has run")
+    parser.add_argument("--update", action="store_true", help="rewrite the table for the areas that ran")
+    options = parser.parse_args(arguments)
+    if options.jobs < 1:
+        parser.error(f"--jobs {options.jobs}: at least 1")
+    if options.update and options.keyword:
+        parser.error("--update wants whole areas; leave -k out")
+    return options
+
+
+def chosen_areas(options: argparse.Namespace) -> list[Area]:
+    known = read_areas()
+    names = options.area or list(known)
+    if wrong := [name for name in names if name not in known]:
+        raise SystemExit(f"conformance: no area {', '.join(wrong)}; there are {', '.join(known)}")
+    lists = sorted({name for area in names for name in known[area][1]})
+    if missing := missing_requirements(lists):
+        subprocess.run([ROOT / "tools" / "setup_env.sh", *missing], check=True)
+    return [known[name][0] for name in names]
+
+
+def main() -> int:
+    options = parse()
+    stored = table.read(ROOT)
+    if options.list:
+        for name, (area, _) in read_areas().items():
+            print(f"{name:16}{area.title:48}{table.summary(stored.get(name))}")
+        return 0
+    folder = ROOT / "build" / "conformance" / ("selected" if options.keyword else "")
+    findings: list[str] = []
+    results: dict[str, dict[str, Any]] = {}
+    try:
+        for area in chosen_areas(options):
+            if options.keyword:
+                area = dataclasses.replace(area, arguments=(*area.arguments, "-k", options.keyword))
+            found = run_area(area, folder, options.jobs, options.resume)
+            result = results[area.name] = table.entry(area, found)
+            findings += table.regressions(area.name, result, stored.get(area.name), whole=not options.keyword)
+    except KeyboardInterrupt:
+        print("\nStopped; results are kept. Go on with: make conformance ARGS='... --resume'")
+        return 130
+    except CollectionError as error:
+        print(f"conformance: {error}", file=sys.stderr)
+        return 2
+    for name, result in results.items():
+        print(f"{name}: {table.summary(result)}")
+    if options.update:
+        table.write(ROOT, {**stored, **results}, order=list(read_areas()))
+        print("Rewrote conformance.json and docs/conformance.md")
+        return 0
+    if findings:
+        print(f"\n{len(findings)} regressions against conformance.json:")
+        print("\n".join(f"  {finding}" for finding in findings))
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,129 @@
+"""What a suite run consists of: an area is a set of tests, an outcome is what became of one of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+RESULTS = ("passed", "skipped", "xfailed", "failed", "crashed", "hung")
+
+
+@dataclasses.dataclass(frozen=True)
+class Area:
+    """Tests that are run and reported together.
+
+    With `devices`, the tests are run once for each, `{device}` in arguments and environment stands for its name, and
+    a test's CPU run says whether it counts. Without, each test compares with the CPU itself and skips when the CPU
+    cannot do what it tests.
+    """
+
+    name: str
+    title: str
+    paths: tuple[str, ...]  # files and folders, relative to `directory`
+    arguments: tuple[str, ...] = ()  # more arguments of pytest, such as -m and -k
+    environment: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    directory: Path = dataclasses.field(default_factory=Path.cwd)  # the children's working directory
+    devices: tuple[str, ...] = ()
+    timeout: float = 300  # seconds that one test may take
+    tests_per_process: int = 1000  # then a new child, so that leaks do not pile up
+
+    def on(self, device: str) -> Area:
+        """The run of this area on one device."""
+        return dataclasses.replace(
+            self,
+            name=f"{self.name}.{device}",
+            title=f"{self.title} on {device}",
+            arguments=tuple(argument.replace("{device}", device) for argument in self.arguments),
+            environment={name: value.replace("{device}", device) for name, value in self.environment.items()},
+            devices=(),
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """What became of one test: `result` is one of RESULTS, `reason` one line unless it passed."""
+
+    id: str
+    result: str
+    reason: str = ""
+    seconds: float = 0
+    details: str = ""  # the end of a failure's report or of a dead child's output
+    figures: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # what the test gave to record_property
+
+    @property
+    def passed(self) -> bool:
+        return self.result == "passed"
+
+    @property
+    def failed(self) -> bool:
+        return self.result in ("failed", "crashed", "hung")
+
+    def text(self) -> str:
+        """The reason, headed by the result where the reason does not tell."""
+        return self.reason if self.result in ("failed", "skipped", "xfailed") else f"{self.result}: {self.reason}"
+
+
+class Journal:
+    """The outcomes of a run in a file, one JSON value a line, written as they come so that nothing is lost."""
+
+    def __init__(self, path: Path, resume: bool = False) -> None:
+        self.path = path
+        self.outcomes: dict[str, Outcome] = {}
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if resume and path.exists():
+            for line in path.read_text().splitlines():
+                self.outcomes.setdefault((outcome := Outcome(**json.loads(line))).id, outcome)
+        self.file = path.open("a" if resume else "w")
+
+    def write(self, outcome: Outcome) -> None:
+        self.outcomes[outcome.id] = outcome
+        self.file.write(json.dumps(dataclasses.asdict(outcome)) + "\n")
+        self.file.flush()
+
+    def close(self) -> None:
+        self.file.close()
+
+
+@dataclasses.dataclass
+class Comparison:
+    """An area's outcomes on npu against those on the CPU; all names are test ids without the device."""
+
+    passed_on_cpu: int = 0
+    passed_on_npu: int = 0
+    skipped: dict[str, int] = dataclasses.field(default_factory=dict)  # passed on neither: reason -> tests
+    differences: dict[str, str] = dataclasses.field(default_factory=dict)  # passed on the CPU only: id -> reason
+    figures: dict[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)  # of tests that record properties
+
+
+def generic_id(test: str, device: str) -> str:
+    """A device-type test's id without the device: TestFooCPU::test_a_cpu_int8 -> TestFoo::test_a_int8."""
+    suffix = {"cpu": "CPU", "npu": "(?:NPU|PRIVATEUSE1)"}[device]
+    return re.sub(rf"(::\w+?){suffix}::(\w+)_{device}(?=_|$|\[)", r"\1::\2", test)
+
+
+def compare(npu: Iterable[Outcome], cpu: Iterable[Outcome] | None = None) -> Comparison:
+    """Compares outcomes by id. Without `cpu` each test compares itself: those that skip do not pass on the CPU."""
+    found = Comparison()
+    on_cpu = None if cpu is None else {generic_id(outcome.id, "cpu"): outcome for outcome in cpu}
+    on_npu = {generic_id(outcome.id, "npu"): outcome for outcome in npu}
+    for test, outcome in on_npu.items():
+        reference = outcome if on_cpu is None else on_cpu.get(test)
+        expected = outcome.result != "skipped" if on_cpu is None else reference is not None and reference.passed
+        found.passed_on_cpu += expected
+        found.passed_on_npu += outcome.passed
+        if outcome.figures:
+            found.figures[test] = outcome.figures
+        if expected and not outcome.passed:
+            found.differences[test] = outcome.text()
+        elif not outcome.passed:
+            reason = reference.text() if reference is not None else "not a test of the CPU"
+            found.skipped[reason] = found.skipped.get(reason, 0) + 1
+    for test, reference in (on_cpu or {}).items():
+        if test not in on_npu and reference.passed:
+            found.passed_on_cpu += 1
+            found.differences[test] = "is not among npu's tests"
+    return found
