@@ -16,6 +16,7 @@ def register() -> None:
     torch.utils.generate_methods_for_privateuse1_backend(for_tensor=True, for_module=True, for_storage=True)
     torch.utils.checkpoint.DefaultDeviceType.set_device_type("npu")
     when_imported("torch._dynamo", register_with_dynamo)
+    when_imported("torch._functorch._aot_autograd.utils", register_with_aot_autograd)
     work_around_dlpack()
     atexit.register(_C.shutdown)
     accelerator = torch._C._get_accelerator().type
@@ -36,6 +37,13 @@ def register_with_dynamo() -> None:
         _dynamo.register()
     except Exception as error:  # what of Dynamo we build on is not its stable interface
         warnings.warn(f"torch.compile does not know npu devices: {error!r}", RuntimeWarning, stacklevel=2)
+
+
+def register_with_aot_autograd() -> None:
+    """Compiled code that recomputes a random operator in the backward pass gives both calls generators of one state."""
+    from torch._functorch._aot_autograd import utils
+
+    utils.register_graphsafe_rng_device_type("npu")
 
 
 def work_around_dlpack() -> None:

@@ -90,6 +90,25 @@ def test_streams_that_are_context_managers_are_compiled_as_one_graph(backend):
     assert torch.npu.current_stream() == torch.npu.default_stream()
 
 
+def test_checkpoints_recompute_with_the_same_random_numbers():
+    def block(x):
+        return torch.nn.functional.dropout(x, 0.5).sin()
+
+    def function(x):
+        return torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False)
+
+    compiled = torch.compile(function, backend="aot_eager")
+    draws = []
+    for _ in range(2):
+        x = torch.ones(1000, device="npu", requires_grad=True)
+        y = compiled(x)
+        y.sum().backward()
+        assert 400 < y.count_nonzero() < 600
+        torch.testing.assert_close(x.grad, y.detach().ne(0) * 2 * torch.cos(torch.tensor(2.0, device="npu")))
+        draws.append(y.detach())
+    assert not torch.equal(*draws)
+
+
 def test_compiled_code_follows_the_device_of_its_arguments():
     compiled = torch.compile(lambda x: torch.arange(3, device=x.device) + x, backend="aot_eager", fullgraph=True)
     for device in ("npu:0", "npu:1", "cpu"):

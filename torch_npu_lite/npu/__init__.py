@@ -60,7 +60,8 @@ from torch_npu_lite.npu.memory import (
     reset_peak_memory_stats,
     set_per_process_memory_fraction,
 )
-from torch_npu_lite.npu.random import (
+from torch_npu_lite.npu.random import (  # noqa: F401  (PyTorch calls the private one)
+    _get_generator,
     get_rng_state,
     get_rng_state_all,
     initial_seed,

@@ -14,7 +14,7 @@ def _generator_of(index: int) -> torch.Generator:
     return _C.default_generator(index)
 
 
-def _generator(device: Device = "npu") -> torch.Generator:
+def _get_generator(device: Device = "npu") -> torch.Generator:
     return _generator_of(device_index(device))
 
 
@@ -24,7 +24,7 @@ def default_generators() -> tuple[torch.Generator, ...]:
 
 def get_rng_state(device: Device = "npu") -> torch.Tensor:
     """16 bytes: seed and offset."""
-    return _generator(device).get_state()
+    return _get_generator(device).get_state()
 
 
 def get_rng_state_all() -> list[torch.Tensor]:
@@ -32,7 +32,7 @@ def get_rng_state_all() -> list[torch.Tensor]:
 
 
 def set_rng_state(new_state: torch.Tensor, device: Device = "npu") -> None:
-    _generator(device).set_state(new_state)
+    _get_generator(device).set_state(new_state)
 
 
 def set_rng_state_all(new_states: Iterable[torch.Tensor]) -> None:
@@ -42,7 +42,7 @@ def set_rng_state_all(new_states: Iterable[torch.Tensor]) -> None:
 
 def manual_seed(seed: int) -> None:
     """Seeds the current device."""
-    _generator().manual_seed(int(seed))
+    _get_generator().manual_seed(int(seed))
 
 
 def manual_seed_all(seed: int) -> None:
@@ -52,7 +52,7 @@ def manual_seed_all(seed: int) -> None:
 
 def seed() -> None:
     """Seeds the current device from the system's entropy."""
-    _generator().seed()
+    _get_generator().seed()
 
 
 def seed_all() -> None:
@@ -62,4 +62,4 @@ def seed_all() -> None:
 
 
 def initial_seed() -> int:
-    return _generator().initial_seed()
+    return _get_generator().initial_seed()
