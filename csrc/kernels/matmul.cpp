@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "kernels/shape.h"
+#include "kernels/tile.h"
 
 namespace npu::kernels {
 namespace {
@@ -20,7 +21,8 @@ double product_ns(int64_t m, int64_t n, int64_t k, size_t element_bytes) {
 }
 
 // Tiles of one product. Each packs its part of both operands again (4% in all for 2 x 2 tiles of 1024 x 1024, 14% for
-// 4 x 4), so there are two from 130 us on and twice as many for ten times the work, cut across the longer side.
+// 4 x 4), so there are two from 130 us on and twice as many for ten times the work, cut across the longer side; or as many
+// as NPU_SIM_TILE_ELEMENTS asks for.
 struct Grid {
   int64_t rows, columns;  // number of tiles
 };
@@ -29,7 +31,8 @@ constexpr int64_t kMinTileSide = 32;
 
 Grid choose_grid(int64_t m, int64_t n, double ns) {
   Grid grid = {1, 1};
-  for (; ns >= kTwoTilesNs; ns /= 10) {
+  const int64_t most = tile_elements(0);
+  for (; most != 0 ? m * n > most : ns >= kTwoTilesNs; ns /= 10) {
     const bool cut_rows = m >= n;
     int64_t& side = cut_rows ? m : n;
     if (side < 2 * kMinTileSide) break;
@@ -37,6 +40,12 @@ Grid choose_grid(int64_t m, int64_t n, double ns) {
     side = (side + 1) / 2;
   }
   return grid;
+}
+
+// Products of a batch that share a tile, when each is too small for tiles of its own.
+int64_t choose_group(int64_t m, int64_t n, double ns) {
+  const int64_t most = tile_elements(0);
+  return most != 0 ? std::max<int64_t>(1, most / (m * n)) : 1 + static_cast<int64_t>(kTwoTilesNs / 2 / ns);
 }
 
 // Part `index` of `parts` nearly equal parts of [0, count), cut at multiples of 16.
@@ -101,7 +110,7 @@ void run_product(const TaskContext& context, const MatmulArguments& args, void (
   const Grid grid = choose_grid(args.m, args.n, ns);
   const int64_t tiles = grid.rows * grid.columns;
   if (tiles == 1) {
-    const int64_t group = 1 + static_cast<int64_t>(kTwoTilesNs / 2 / ns);  // products of one tile
+    const int64_t group = choose_group(args.m, args.n, ns);
     if (args.batch <= group) {
       for (int64_t i = 0; i < args.batch; ++i) product.tile(i, {0, args.m}, {0, args.n});
       return;

@@ -10,6 +10,7 @@ namespace npu::kernels {
 namespace {
 
 constexpr size_t kElementBytes = 8;  // sets the tile; the work of an element, not its size, matters
+constexpr int64_t kTileUnit = 4;     // the most elements that share a block of random numbers
 
 // One uniform number of [0, 1) with as many digits as T has; `bits` are random.
 template <class T, class Bits>
@@ -124,14 +125,14 @@ bool is_whole(Distribution distribution) { return distribution >= Distribution::
 void run_fill(const TaskContext& context, const void* arguments) {
   const auto& fill = *static_cast<const RandomFillArguments*>(arguments);
   void* out = context.translate(fill.out);
-  // Tiles begin at a multiple of the numbers in a block, whatever their width.
-  for_each_tile(context, fill.numel, kElementBytes, [&](int64_t begin, int64_t count) {
+  const auto fill_tile = [&](int64_t begin, int64_t count) {
     const int64_t end = begin + count;
     if (is_whole(fill.distribution))
       with_type(fill.dtype, [&](auto type) { fill_whole(fill, static_cast<decltype(type)*>(out), begin, end); });
     else
       with_floating(fill.dtype, [&](auto type) { fill_floating(fill, static_cast<decltype(type)*>(out), begin, end); });
-  });
+  };
+  for_each_tile(context, fill.numel, kElementBytes, fill_tile, kTileUnit);
 }
 
 void visit_fill(void* arguments, OperandVisitor& visitor) {

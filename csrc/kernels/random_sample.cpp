@@ -12,6 +12,7 @@ namespace {
 
 constexpr size_t kDropoutBytes = 8;  // of an element; set the tiles by the work that an element is
 constexpr size_t kSampleBytes = 128;
+constexpr int64_t kPerBlock = 4;  // elements of a dropout that share a block of random numbers
 
 void run_dropout(const TaskContext& context, const void* arguments) {
   const auto& dropout = *static_cast<const DropoutArguments*>(arguments);
@@ -23,16 +24,17 @@ void run_dropout(const TaskContext& context, const void* arguments) {
     T* out = static_cast<T*>(context.translate(dropout.out));
     const T* in = static_cast<const T*>(context.translate(dropout.in));
     const auto scale = static_cast<ComputeType<T>>(dropout.p < 1 ? 1 / (1 - dropout.p) : 0);
-    for_each_tile(context, dropout.numel, kDropoutBytes, [&](int64_t begin, int64_t count) {
+    const auto drop_tile = [&](int64_t begin, int64_t count) {
       const int64_t end = begin + count;
-      for (int64_t i = begin; i < end; i += 4) {
-        const PhiloxBlock block = philox(dropout.state, static_cast<uint64_t>(i / 4));
-        for (int64_t k = i; k < std::min(i + 4, end); ++k) {
+      for (int64_t i = begin; i < end; i += kPerBlock) {
+        const PhiloxBlock block = philox(dropout.state, static_cast<uint64_t>(i / kPerBlock));
+        for (int64_t k = i; k < std::min(i + kPerBlock, end); ++k) {
           mask[k] = block[static_cast<size_t>(k - i)] < threshold;
           out[k] = convert<T>(mask[k] ? load(in[k]) * scale : ComputeType<T>{0});
         }
       }
-    });
+    };
+    for_each_tile(context, dropout.numel, kDropoutBytes, drop_tile, kPerBlock);
   });
 }
 

@@ -160,6 +160,8 @@ const Variable kVariables[] = {
      [](Config& config, const Setting& setting) { config.sim.deterministic = setting.boolean(); }},
     {"NPU_SIM_UNIFIED_MEMORY", nullptr,
      [](Config& config, const Setting& setting) { config.sim.unified_memory = setting.boolean(); }},
+    {"NPU_SIM_TILE_ELEMENTS", nullptr,
+     [](Config& config, const Setting& setting) { config.sim.tile_elements = setting.whole(0, 1 << 30); }},
 };
 
 // Read by the build or by tools, not here.

@@ -32,6 +32,7 @@ struct SimOptions {
   bool inline_tasks = true;     // tiny tasks may run on the submitting thread
   bool deterministic = false;   // the allocator never takes a block of another stream
   bool unified_memory = false;  // device addresses are readable by the host
+  int tile_elements = 0;        // elements of one tile of a large task; 0 = each kernel's own choice
 };
 
 struct Config {

@@ -47,13 +47,13 @@ TEST(ConfigTest, DefaultsWhenNothingIsSet) {
 
 TEST(ConfigTest, EveryVariableReachesItsField) {
   const Config config =
-      read({{"NPU_VISIBLE_DEVICES", "1, 0"},  {"NPU_LAUNCH_BLOCKING", "1"},   {"NPU_LOG_LEVEL", "debug"},
-            {"NPU_TRACEBACK", "true"},        {"NPU_FALLBACK", "error"},      {"NPU_FAULT_REPORT", "0"},
-            {"NPU_HANG_REPORT_S", "2.5"},     {"NPU_EXIT_TIMEOUT_S", "0"},    {"NPU_SIM_DEVICES", "8"},
-            {"NPU_SIM_MEMORY", "512M"},       {"NPU_SIM_WINDOW", "2G"},       {"NPU_SIM_WORKERS", "3"},
-            {"NPU_SIM_CUBE_CORES", "4"},      {"NPU_SIM_VECTOR_CORES", "5"},  {"NPU_SIM_DMA_IN_ENGINES", "6"},
-            {"NPU_SIM_DMA_OUT_ENGINES", "7"}, {"NPU_SIM_QUEUE_DEPTH", "64"},  {"NPU_SIM_INLINE", "false"},
-            {"NPU_SIM_DETERMINISTIC", "1"},   {"NPU_SIM_UNIFIED_MEMORY", "1"}});
+      read({{"NPU_VISIBLE_DEVICES", "1, 0"},  {"NPU_LAUNCH_BLOCKING", "1"},    {"NPU_LOG_LEVEL", "debug"},
+            {"NPU_TRACEBACK", "true"},        {"NPU_FALLBACK", "error"},       {"NPU_FAULT_REPORT", "0"},
+            {"NPU_HANG_REPORT_S", "2.5"},     {"NPU_EXIT_TIMEOUT_S", "0"},     {"NPU_SIM_DEVICES", "8"},
+            {"NPU_SIM_MEMORY", "512M"},       {"NPU_SIM_WINDOW", "2G"},        {"NPU_SIM_WORKERS", "3"},
+            {"NPU_SIM_CUBE_CORES", "4"},      {"NPU_SIM_VECTOR_CORES", "5"},   {"NPU_SIM_DMA_IN_ENGINES", "6"},
+            {"NPU_SIM_DMA_OUT_ENGINES", "7"}, {"NPU_SIM_QUEUE_DEPTH", "64"},   {"NPU_SIM_INLINE", "false"},
+            {"NPU_SIM_DETERMINISTIC", "1"},   {"NPU_SIM_UNIFIED_MEMORY", "1"}, {"NPU_SIM_TILE_ELEMENTS", "9"}});
   EXPECT_EQ(config.visible_devices, (std::vector<int>{1, 0}));
   EXPECT_TRUE(config.launch_blocking);
   EXPECT_EQ(config.log_level, LogLevel::kDebug);
@@ -74,6 +74,7 @@ TEST(ConfigTest, EveryVariableReachesItsField) {
   EXPECT_FALSE(config.sim.inline_tasks);
   EXPECT_TRUE(config.sim.deterministic);
   EXPECT_TRUE(config.sim.unified_memory);
+  EXPECT_EQ(config.sim.tile_elements, 9);
 }
 
 TEST(ConfigTest, SizesTakeBinarySuffixes) {

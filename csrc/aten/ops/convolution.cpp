@@ -12,6 +12,7 @@
 
 #include "aten/ops/environment.h"
 #include "aten/ops/library_tasks.h"
+#include "kernels/tile.h"
 
 namespace npu::aten::tasks {
 namespace {
@@ -46,8 +47,11 @@ class Pieces {
     if (input.numel() == 0 || weight.numel() == 0 || output.numel() == 0) return;
     const at::Tensor& positions = geometry.transposed ? input : output;  // that the weight is applied to
     const int64_t of_image = positions.numel() / positions.size(1) / batch_;
-    length_ = std::min(batch_, std::max({divide_up(kPieceOperations, of_image * weight.numel()),
-                                         divide_up(kPiecePositions, of_image), divide_up(batch_, kMaxPieces)}));
+    const int64_t asked = kernels::tile_elements(0);
+    length_ = asked != 0 ? divide_up(asked, output.numel() / batch_)
+                         : std::max({divide_up(kPieceOperations, of_image * weight.numel()),
+                                     divide_up(kPiecePositions, of_image), divide_up(batch_, kMaxPieces)});
+    length_ = std::min(batch_, length_);
     if (!whole() && !same_kernel(input, weight, geometry)) length_ = batch_;
   }
   bool whole() const { return length_ == batch_; }

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "kernels/tile.h"
+
 namespace npu::aten {
 namespace {
 
@@ -97,7 +99,7 @@ Plan::Plan(ArgumentReader& reader) : context_(reader.context()) {
   if (sizes_.empty()) return;
   const int64_t outermost = sizes_.back();
   const int64_t inner_elements = c10::multiply_integers(sizes_) / outermost;
-  tile_length_ = std::max<int64_t>(1, kTileElements / inner_elements);
+  tile_length_ = std::max<int64_t>(1, kernels::tile_elements(kTileElements) / inner_elements);
   tiles_ = (outermost + tile_length_ - 1) / tile_length_;
 }
 
