@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+pytest.register_assert_rewrite("compare")  # shared by test/framework/opinfo: its assertions should show values
+
 ROOT = Path(__file__).resolve().parent.parent
 
 WORKERS = int(os.environ.get("NPU_SIM_WORKERS", 0)) or os.cpu_count() or 1

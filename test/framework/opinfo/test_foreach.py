@@ -1,0 +1,146 @@
+"""PyTorch's operators over lists of tensors (the foreach databases): npu against CPU.
+
+Each sample runs out of place with gradients and in place, on lists as they come, of strided tensors, of tensors without
+elements, and of mixed dtypes and layouts. float32 with short lists runs in every test run, the rest in the long sweep.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import itertools
+import random
+from collections.abc import Iterator
+
+import pytest
+import torch
+from compare import Mover, Outcome, assert_like, may_wait, on_device, tensors
+from torch.testing._internal.common_methods_invocations import (
+    foreach_binary_op_db,
+    foreach_other_op_db,
+    foreach_pointwise_op_db,
+    foreach_reduce_op_db,
+    foreach_unary_op_db,
+)
+from torch.testing._internal.opinfo.core import ForeachFuncInfo, SampleInput
+
+DATABASES = {
+    "unary": foreach_unary_op_db,
+    "binary": foreach_binary_op_db,
+    "pointwise": foreach_pointwise_op_db,
+    "reduce": foreach_reduce_op_db,
+    "other": foreach_other_op_db,
+}
+QUICK = torch.float32
+QUICK_LENGTH = 5
+LENGTHS = [20, 23]
+LONG_LIST = 500
+
+
+def forward(op: ForeachFuncInfo, arguments: list, keywords: dict) -> Outcome:
+    results = op.method_variant(*arguments, **keywords)
+    leaves = [tensor for tensor in tensors(arguments) if tensor.requires_grad]
+    outputs = [tensor for tensor in tensors(results) if tensor.requires_grad]
+    weights = [torch.full_like(tensor, 0.5) for tensor in outputs]
+    gradients = torch.autograd.grad(outputs, leaves, weights, allow_unused=True) if outputs else ()
+    return Outcome(results, list(gradients), arguments)
+
+
+def in_place(op: ForeachFuncInfo, arguments: list, keywords: dict) -> Outcome:
+    with torch.no_grad():
+        op.inplace_variant(*arguments, **keywords)
+        return Outcome(arguments[0], [], arguments)
+
+
+def run(mode, sample: SampleInput, op: ForeachFuncInfo, device: str, note) -> Outcome:
+    arguments, keywords = Mover(device)(([sample.input, *sample.args], dict(sample.kwargs)))
+    if device == "cpu":
+        return mode(op, arguments, keywords)
+    with on_device(note, waits_allowed=may_wait(op.name)):
+        return mode(op, arguments, keywords)
+
+
+def check(mode, sample: SampleInput, op: ForeachFuncInfo, note) -> bool:
+    """Whether the CPU takes the sample; npu must refuse what it refuses."""
+    try:
+        expected = run(mode, sample, op, "cpu", note)
+    except (RuntimeError, TypeError, IndexError, NotImplementedError) as error:
+        with pytest.raises(type(error)):
+            run(mode, sample, op, "npu", note)
+            torch.npu.synchronize()
+        return False
+    actual = run(mode, sample, op, "npu", note)
+    assert_like(actual.results, expected.results, rtol=1e-5, atol=1e-5)
+    assert_like(actual.gradients, expected.gradients, rtol=1e-5, atol=1e-5)
+    assert actual.aliases == expected.aliases
+    return True
+
+
+def samples(op: ForeachFuncInfo, dtype: torch.dtype, requires_grad: bool, lengths: list[int]) -> Iterator[SampleInput]:
+    make = functools.partial(op.sample_inputs, "cpu", dtype, requires_grad=requires_grad)
+    yield from make(num_input_tensors=lengths)
+    if lengths is LENGTHS:
+        yield from make(num_input_tensors=lengths, noncontiguous=True)
+        yield from make(num_input_tensors=lengths, allow_higher_dtype_scalars=True, same_size=True)
+        yield from op.sample_zero_size_inputs("cpu", dtype, requires_grad)
+
+
+def mixed(sample: SampleInput) -> SampleInput:
+    """Every second tensor of the first list in another floating dtype, every third in another layout."""
+
+    def change(i: int, tensor: torch.Tensor) -> torch.Tensor:
+        if i % 2:
+            tensor = tensor.to(torch.float64)
+        return tensor.mT.contiguous().mT if i % 3 == 0 and tensor.dim() > 1 else tensor
+
+    sample.input = [change(i, tensor.detach()) for i, tensor in enumerate(sample.input)]
+    return sample
+
+
+def cases() -> list:
+    found = []
+    for family, database in DATABASES.items():
+        for op in database:
+            for dtype in sorted(op.supported_dtypes("cpu"), key=str):
+                name = f"{family}-{op.name.removeprefix('_foreach_')}-{str(dtype).removeprefix('torch.')}"
+                marks = [] if dtype is QUICK else [pytest.mark.conformance]
+                found.append(pytest.param(op, dtype, LENGTHS if marks else [QUICK_LENGTH], id=name, marks=marks))
+            found.append(
+                pytest.param(op, QUICK, LENGTHS, id=f"{family}-{op.name[9:]}-long", marks=pytest.mark.conformance)
+            )
+    return found
+
+
+@pytest.mark.parametrize(("op", "dtype", "lengths"), cases())
+def test_like_cpu(op, dtype, lengths, note_operators):
+    note = functools.partial(note_operators, test=f"foreach:{op.name}", dtype=str(dtype).removeprefix("torch."))
+    differentiable = op.supports_autograd and dtype in op.supported_backward_dtypes("cpu")
+    modes = [in_place] if op.method_variant is op.inplace_variant else [forward]
+    modes += [in_place] if op.inplace_variant is not None and forward in modes else []
+    compared = 0
+    for mode in modes:
+        random.seed(0)
+        for sample in samples(op, dtype, differentiable and mode is forward, lengths):
+            compared += check(mode, sample, op, note)
+    assert compared > 0 or not op.supported_dtypes("cpu")
+
+
+@pytest.mark.conformance
+@pytest.mark.parametrize("op", [pytest.param(op, id=op.name) for db in DATABASES.values() for op in db])
+def test_lists_of_mixed_tensors(op, note_operators):
+    note = functools.partial(note_operators, test=f"foreach:{op.name}", dtype="float32")
+    random.seed(0)
+    for sample in op.sample_inputs("cpu", QUICK, num_input_tensors=[QUICK_LENGTH], same_size=True):
+        for mode in (forward, in_place):
+            if (mode is forward and op.method_variant is op.inplace_variant) or op.inplace_variant is None:
+                continue
+            check(mode, mixed(copy.copy(sample)), op, note)
+
+
+@pytest.mark.conformance
+@pytest.mark.parametrize("op", [pytest.param(op, id=op.name) for db in DATABASES.values() for op in db])
+def test_lists_of_many_tensors(op, note_operators):
+    note = functools.partial(note_operators, test=f"foreach:{op.name}", dtype="float32")
+    random.seed(0)
+    for sample in itertools.islice(op.sample_inputs("cpu", QUICK, num_input_tensors=[LONG_LIST]), 4):
+        check(in_place if op.method_variant is op.inplace_variant else forward, sample, op, note)
