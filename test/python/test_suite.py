@@ -175,6 +175,7 @@ def test_comparison_counts_what_the_cpu_passes():
     assert (found.passed_on_cpu, found.passed_on_npu) == (3, 1)
     assert found.differences == {"b": "not here", "d": "is not among npu's tests"}
     assert found.skipped == {"x": 1}
+    assert found.failures == 0
 
 
 def test_comparison_without_cpu_run_trusts_skips():
@@ -182,3 +183,4 @@ def test_comparison_without_cpu_run_trusts_skips():
     assert (found.passed_on_cpu, found.passed_on_npu) == (2, 1)
     assert found.differences == {"c": "crashed: signal SIGBUS"}
     assert found.skipped == {"no": 1}
+    assert found.failures == 1

@@ -96,7 +96,16 @@ class Comparison:
     passed_on_npu: int = 0
     skipped: dict[str, int] = dataclasses.field(default_factory=dict)  # passed on neither: reason -> tests
     differences: dict[str, str] = dataclasses.field(default_factory=dict)  # passed on the CPU only: id -> reason
+    failures: int = 0  # differences that are failures on npu, and not tests that leave it out
     figures: dict[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)  # of tests that record properties
+
+
+def by_reason(differences: Mapping[str, str]) -> dict[str, list[str]]:
+    """Test ids by reason, the reason with most tests first."""
+    found: dict[str, list[str]] = {}
+    for test, reason in differences.items():
+        found.setdefault(reason, []).append(test)
+    return dict(sorted(found.items(), key=lambda item: (-len(item[1]), item[0])))
 
 
 def generic_id(test: str, device: str) -> str:
@@ -119,6 +128,7 @@ def compare(npu: Iterable[Outcome], cpu: Iterable[Outcome] | None = None) -> Com
             found.figures[test] = outcome.figures
         if expected and not outcome.passed:
             found.differences[test] = outcome.text()
+            found.failures += outcome.failed
         elif not outcome.passed:
             reason = reference.text() if reference is not None else "not a test of the CPU"
             found.skipped[reason] = found.skipped.get(reason, 0) + 1

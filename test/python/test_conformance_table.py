@@ -1,0 +1,88 @@
+"""What make conformance calls a regression, and the document it writes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+
+from torch_npu_lite.suite.area import Area, Outcome, compare
+
+sys.path.insert(0, str(ROOT / "tools"))
+
+import conformance
+import conformance_table as table
+
+AREA = Area("few", "Few", ())
+
+
+def entry(*outcomes: Outcome) -> table.Entry:
+    return table.entry(AREA, compare(outcomes))
+
+
+STORED = entry(Outcome("t::a", "passed"), Outcome("t::b", "passed"), Outcome("t::c", "xfailed", "rounds once more"))
+
+
+def test_same_results_are_no_regression():
+    assert table.regressions("few", STORED, STORED, whole=True) == []
+
+
+def test_test_that_fails_now_is_a_regression():
+    new = entry(Outcome("t::a", "passed"), Outcome("t::b", "hung", "no result after 1 s"))
+    assert table.regressions("few", new, STORED, whole=True) == ["few: t::b: hung: no result after 1 s"]
+
+
+def test_test_that_skips_now_is_a_regression_of_a_whole_run():
+    new = entry(Outcome("t::a", "passed"), Outcome("t::b", "skipped", "not today"))
+    assert table.regressions("few", new, STORED, whole=False) == []
+    (finding,) = table.regressions("few", new, STORED, whole=True)
+    assert finding.startswith("few: 1 tests fewer pass on npu than the table says")
+
+
+def test_new_test_that_fails_is_a_regression():
+    new = entry(Outcome("t::a", "passed"), Outcome("t::b", "passed"), Outcome("t::d", "failed", "ValueError: no"))
+    assert table.regressions("few", new, STORED, whole=True) == ["few: t::d: ValueError: no"]
+    assert table.regressions("few", new, None, whole=True) == ["few: t::d: ValueError: no"]
+
+
+def test_document_groups_differences_by_reason(tmp_path: Path):
+    (tmp_path / "docs").mkdir()
+    document = tmp_path / "docs" / "conformance.md"
+    document.write_text("# Conformance\n\nWritten by hand.\n")
+    differing = [Outcome(f"f.py::test_{i}", "failed", "ValueError: a_b") for i in range(5)]
+    measured = Outcome("f.py::test_bert", "passed", figures={"cosine": 0.99})
+    for _ in range(2):  # what was generated before is replaced
+        table.write(tmp_path, {"few": entry(*differing, measured), "gone": STORED}, order=["few"])
+    text = document.read_text()
+    assert text.startswith("# Conformance\n\nWritten by hand.\n")
+    assert text.count("| Few | 6 | 1 | 0 | 5 |") == 1
+    assert "- Few: ValueError: a\\_b: `test_0`, `test_1`, `test_2` and 2 more" in text
+    assert "| test | cosine |\n|---|---|\n| test_bert | 0.99 |" in text
+    assert list(table.read(tmp_path)) == ["few"]
+    assert json.loads((tmp_path / "conformance.json").read_text())["areas"]["few"]["figures"]
+
+
+def test_unknown_key_of_an_area_is_named(tmp_path: Path):
+    areas = tmp_path / "areas.yaml"
+    areas.write_text("few: {title: Few, paths: [a.py], mark: slow}\n")
+    with pytest.raises(SystemExit, match=r"area few: unknown mark; known: .*marks"):
+        conformance.read_areas(areas)
+
+
+def test_every_area_names_what_exists():
+    for area, lists in conformance.read_areas().values():
+        for path in area.paths:
+            assert Path(path).is_absolute() or (area.directory / path).exists(), f"{area.name}: {path}"
+        for name in lists:
+            assert (ROOT / "requirements" / f"{name}.txt").exists(), f"{area.name}: {name}"
+
+
+def test_unknown_area_lists_those_there_are():
+    command = [sys.executable, ROOT / "tools" / "conformance.py", "--area", "operator"]
+    ended = subprocess.run(command, capture_output=True, text=True)
+    assert ended.returncode == 1
+    assert "no area operator; there are operators, modules" in ended.stderr
