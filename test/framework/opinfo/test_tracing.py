@@ -1,0 +1,136 @@
+"""Fake tensors and traced graphs over op_db: metadata of npu is that of real results, and graphs give these results.
+
+make test runs a few operators, the long sweep all of them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+from compare import Mover, assert_like, draws, layout, matches, tensors
+from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.testing._internal.common_methods_invocations import op_db
+from torch.testing._internal.opinfo.core import OpInfo, SampleInput
+from torch.utils import _pytree as pytree
+
+QUICK = ("addmm", "linalg.svd", "nn.functional.conv2d", "randn_like", "unbind")
+DTYPES = (torch.float32, torch.int64, torch.complex64)
+MODES = ("real", "fake", "symbolic")
+SAMPLES = 3
+# Entries ("prefix*" for several) that are left out, with the reason.
+SKIPPED = {
+    "sparse.*": "samples are copied to npu as strided tensors",
+    "to_sparse": "makes sparse tensors, whose layout cannot be compared",
+    "to": "its samples name the CPU",
+}
+
+Arguments = tuple[tuple, dict]
+
+
+def arguments_on(device: str, sample: SampleInput) -> Arguments:
+    positional, keywords = Mover(device)(((sample.input, *sample.args), dict(sample.kwargs)))
+    if "device" in keywords:
+        keywords["device"] = device
+    return positional, keywords
+
+
+def described(results: Any) -> list[tuple]:
+    """All of the results but their values; devices without their number, which the CPU has not."""
+    leaves = pytree.tree_leaves(results)
+    return [(*layout(leaf), leaf.device.type) if isinstance(leaf, Tensor) else type(leaf) for leaf in leaves]
+
+
+def attempt(function: Callable) -> Any:
+    torch.manual_seed(0)
+    try:
+        return function()
+    except Exception as error:
+        return error
+
+
+def real(op: OpInfo, arguments: Arguments) -> Any:
+    return attempt(lambda: op(*arguments[0], **arguments[1]))
+
+
+def fake(op: OpInfo, arguments: Arguments) -> Any:
+    mode = FakeTensorMode()
+    positional, keywords = pytree.tree_map_only(Tensor, mode.from_tensor, arguments)
+
+    def call() -> Any:
+        with mode:
+            return op(*positional, **keywords)
+
+    return attempt(call)
+
+
+def cases(variants: tuple, quick: tuple) -> Iterator:
+    for op, variant in itertools.product(op_db, variants):
+        dtype = variant if isinstance(variant, torch.dtype) else torch.float32
+        if dtype in op.supported_dtypes("cpu") and not matches(op.full_name, SKIPPED):
+            marks = () if op.full_name in QUICK and variant in quick else (pytest.mark.conformance,)
+            yield pytest.param(op, variant, id=f"{op.full_name}-{variant}".replace("torch.", ""), marks=marks)
+
+
+@pytest.mark.parametrize(("op", "dtype"), list(cases(DTYPES, quick=(torch.float32,))))
+def test_fake_results_are_described_as_real_ones(op, dtype, record_property):
+    compared = 0
+    with warnings.catch_warnings(), torch.no_grad():
+        warnings.simplefilter("ignore")
+        for sample in itertools.islice(op.sample_inputs("cpu", dtype), SAMPLES):
+            on_cpu, on_npu = arguments_on("cpu", sample), arguments_on("npu", sample)
+            expected = fake(op, on_cpu)
+            if isinstance(expected, Exception):
+                continue
+            actual = fake(op, on_npu)
+            if isinstance(actual, Exception):
+                raise actual
+            if described(expected) == described(real(op, on_cpu)):  # else PyTorch's own rule is at fault
+                assert described(actual) == described(real(op, on_npu))
+            else:
+                assert list(map(layout, tensors(actual))) == list(map(layout, tensors(expected)))
+            compared += 1
+    record_property("samples", compared)
+    if not compared:
+        pytest.skip("the CPU's fake tensors refuse all samples")
+
+
+def trace(op: OpInfo, arguments: Arguments, mode: str) -> Any:
+    """The results of the graph that the call was traced to."""
+
+    def call(arguments: Arguments) -> Any:
+        return op(*arguments[0], **arguments[1])
+
+    def run() -> Any:
+        graph = make_fx(call, tracing_mode=mode)(arguments)
+        torch.manual_seed(0)
+        return graph(arguments)
+
+    return attempt(run)
+
+
+@pytest.mark.parametrize(("op", "mode"), list(cases(MODES, quick=("fake",))))
+def test_traced_graph_gives_the_operator_s_results(op, mode, record_property):
+    compared = 0
+    with warnings.catch_warnings(), torch.no_grad():
+        warnings.simplefilter("ignore")
+        for sample in itertools.islice(op.sample_inputs("cpu", torch.float32), 1 if mode == "symbolic" else 2):
+            if isinstance(trace(op, arguments_on("cpu", sample), mode), Exception):
+                continue
+            on_npu = arguments_on("npu", sample)
+            actual, expected = trace(op, on_npu, mode), real(op, on_npu)
+            if isinstance(actual, Exception):
+                raise actual
+            expected = pytree.tree_map_only(Tensor, Tensor.cpu, expected)
+            actual = pytree.tree_map_only(Tensor, Tensor.cpu, actual)
+            assert_like(actual, expected, rtol=1e-5, atol=1e-6, values=not draws(op.full_name, sample))
+            compared += 1
+    record_property("samples", compared)
+    if not compared:
+        pytest.skip("the CPU refuses all samples")
