@@ -21,7 +21,7 @@ from torch_npu_lite.suite.progress import make_progress
 
 ROOT = Path(__file__).resolve().parent.parent
 AREAS = ROOT / "test" / "conformance.yaml"
-KEYS = {"title", "paths", "marks", "arguments", "environment", "timeout", "devices", "requirements"}
+KEYS = {"title", "paths", "marks", "arguments", "environment", "directory", "timeout", "devices", "requirements"}
 
 
 def read_areas(path: Path = AREAS) -> dict[str, tuple[Area, list[str]]]:
@@ -33,13 +33,14 @@ def read_areas(path: Path = AREAS) -> dict[str, tuple[Area, list[str]]]:
         if missing := sorted({"title", "paths"} - entry.keys()):
             raise SystemExit(f"{path}: area {name} needs {', '.join(missing)}")
         packages = sysconfig.get_path("purelib")
+        words = map(str, entry.get("arguments", []))
         area = Area(
             name=name,
             title=entry["title"],
             paths=tuple(path.replace("{site_packages}", packages) for path in entry["paths"]),
-            arguments=("-m", entry.get("marks", ""), *map(str, entry.get("arguments", []))),
+            arguments=("-m", entry.get("marks", ""), *(word.replace("{site_packages}", packages) for word in words)),
             environment={key: str(value) for key, value in entry.get("environment", {}).items()},
-            directory=ROOT,
+            directory=ROOT / entry.get("directory", ""),
             devices=tuple(entry.get("devices", [])),
             timeout=entry.get("timeout", 300),
         )
@@ -103,6 +104,9 @@ def chosen_areas(options: argparse.Namespace) -> list[Area]:
         raise SystemExit(f"conformance: no area {', '.join(wrong)}; there are {', '.join(known)}")
     lists = sorted({name for area in names for name in known[area][1]})
     if missing := missing_requirements(lists):
+        if Path(sys.prefix) != ROOT / ".venv":  # the environment that setup_env.sh fills
+            files = ", ".join(f"requirements/{name}.txt" for name in missing)
+            raise SystemExit(f"conformance: {sys.prefix} lacks packages of {files}; choose other areas with --area")
         subprocess.run([ROOT / "tools" / "setup_env.sh", *missing], check=True)
     return [known[name][0] for name in names]
 

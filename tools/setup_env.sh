@@ -85,11 +85,14 @@ install_torch() {
     fail "PyTorch could not be installed. Check TORCH_INDEX_URL and NPU_DEPS_DIR, or run: $VENV/bin/pip install '$TORCH'"
 }
 
+# A line "# pip: OPTIONS" in a list adds options of pip's for it.
 install_lists() {
-  local list
+  local list options
   for list in "$@"; do
     step "Installing requirements/$list.txt"
-    pip_install -q -r "requirements/$list.txt" ||
+    options=$(sed -n 's/^# pip: //p' "requirements/$list.txt")
+    # shellcheck disable=SC2086
+    pip_install -q $options -r "requirements/$list.txt" ||
       fail "pip could not install requirements/$list.txt; its message is above."
   done
 }

@@ -83,23 +83,26 @@ class Child:
             for line in lines:
                 yield json.loads(line)
                 deadline = time.monotonic() + timeout
-            # Whether it has ended is asked before reading, so that what it wrote last is still read.
-            ended = self.process.poll() is not None
+            ended = self.process.poll() is not None  # asked before reading, so that what it wrote last is still read
             if select.select([self.events], [], [], 0 if ended else POLL)[0]:
                 received = os.read(self.events, 1 << 16)
+                if not received:
+                    raise self.ended()
                 self.pending += received
-                ended = ended and not received
-            if b"\n" in self.pending:
                 continue
-            if ended:
+            if ended:  # though a process that it has started holds the pipe open
                 raise self.ended()
             if time.monotonic() > deadline:
                 self.dump_stacks()
                 raise ChildEndedError("hung", f"no result after {timeout:g} s", self.last_output())
 
     def ended(self) -> ChildEndedError:
-        """Why the child is gone."""
-        code = self.process.wait()
+        """Why the child is gone. Kills it if all it has done is to close the pipe."""
+        try:
+            code = self.process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            code = self.process.wait()
         reason = f"signal {signal.Signals(-code).name}" if code < 0 else f"the process ended with exit code {code}"
         return ChildEndedError("crashed", reason, self.last_output())
 

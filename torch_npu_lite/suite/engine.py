@@ -43,27 +43,28 @@ class Run:
             done = self.journal.outcomes
             self.waiting.extend(test for test in tests if test not in done)
             self.progress.start(self.area.title, len({*tests, *done}), list(done.values()))
-            count = min(self.jobs, len(self.waiting))
-            threads = [threading.Thread(target=self.serve, args=(first if i == 0 else None,)) for i in range(count)]
-            for thread in threads:
-                thread.start()
-            try:
-                for thread in threads:
-                    thread.join()
-            except KeyboardInterrupt:
-                self.stopping.set()
-                for thread in threads:
-                    thread.join()
-                raise
-            if self.faults:
-                raise self.faults[0]
-        except KeyboardInterrupt:
-            self.stopping.set()
-            raise
+            self.serve_all(first)
         finally:
+            self.stopping.set()
             first.close()
             self.journal.close()
             self.progress.finish()
+
+    def serve_all(self, first: Child) -> None:
+        """Runs what is waiting with as many children as there is work for; raises what went wrong with any."""
+        count = min(self.jobs, len(self.waiting))
+        threads = [threading.Thread(target=self.serve, args=(first if i == 0 else None,)) for i in range(count)]
+        for thread in threads:
+            thread.start()
+        try:
+            for thread in threads:
+                thread.join()
+        finally:  # also when Ctrl-C ends the wait
+            self.stopping.set()
+            for thread in threads:
+                thread.join()
+        if self.faults:
+            raise self.faults[0]
 
     def start_child(self) -> Child:
         threads = max(1, (os.cpu_count() or 1) // self.jobs)
