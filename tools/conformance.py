@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from packaging.requirements import Requirement
 
 import conformance_table as table
 from torch_npu_lite.suite.area import Area, Comparison, Outcome, compare
@@ -48,16 +49,21 @@ def read_areas(path: Path = AREAS) -> dict[str, tuple[Area, list[str]]]:
     return areas
 
 
+def is_installed(requirement: Requirement) -> bool:
+    try:
+        return requirement.specifier.contains(importlib.metadata.version(requirement.name), prereleases=True)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+
+
 def missing_requirements(lists: list[str]) -> list[str]:
-    """Of the lists requirements/NAME.txt, those with a package that is not installed."""
-    installed = {dist.metadata["Name"].lower().replace("_", "-") for dist in importlib.metadata.distributions()}
-
-    def is_missing(name: str) -> bool:
-        lines = (ROOT / "requirements" / f"{name}.txt").read_text().splitlines()
-        names = [line.split("=")[0].strip("<>~! ") for line in lines if line.strip() and line[0] not in "#-"]
-        return any(name.lower().replace("_", "-") not in installed for name in names)
-
-    return [name for name in lists if is_missing(name)]
+    """Of the lists requirements/NAME.txt, those with a package that is not installed in the version wanted."""
+    wanted = {name: (ROOT / "requirements" / f"{name}.txt").read_text().splitlines() for name in lists}
+    return [
+        name
+        for name, lines in wanted.items()
+        if not all(is_installed(Requirement(line)) for line in lines if line and not line.startswith("#"))
+    ]
 
 
 def run_area(area: Area, folder: Path, jobs: int, resume: bool) -> Comparison:

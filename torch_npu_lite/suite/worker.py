@@ -40,17 +40,20 @@ def reason_of(report: pytest.TestReport | pytest.CollectReport) -> str:
 
 def result_of(reports: list[pytest.TestReport]) -> dict[str, Any]:
     """One result from a test's set-up, call, clean-up and subtests: the worst of them."""
-    seconds = round(sum(report.duration for report in reports), 3)
-    figures = {name: value for report in reports for name, value in report.user_properties}
-    failed = next((report for report in reports if report.failed), None)
-    if failed is not None:
+    result: dict[str, Any] = {
+        "seconds": round(sum(report.duration for report in reports), 3),
+        "figures": {name: value for report in reports for name, value in report.user_properties},
+    }
+    if failed := next((report for report in reports if report.failed), None):
         details = "\n".join(failed.longreprtext.splitlines()[-DETAIL_LINES:])
-        return {"result": "failed", "reason": reason_of(failed), "details": details, "seconds": seconds}
-    skipped = next((report for report in reports if report.skipped), None)
-    if skipped is not None:
-        result = "xfailed" if hasattr(skipped, "wasxfail") else "skipped"
-        return {"result": result, "reason": reason_of(skipped), "seconds": seconds}
-    return {"result": "passed", "figures": figures, "seconds": seconds}
+        return {"result": "failed", "reason": reason_of(failed), "details": details, **result}
+    if skipped := next((report for report in reports if report.skipped), None):
+        return {
+            "result": "xfailed" if hasattr(skipped, "wasxfail") else "skipped",
+            "reason": reason_of(skipped),
+            **result,
+        }
+    return {"result": "passed", **result}
 
 
 class Worker:
