@@ -86,9 +86,9 @@ def test_crash_loses_only_the_test_that_crashed(area: Area):
 
 def test_hang_is_ended_after_the_time_limit(area: Area):
     write(area, "import threading\ndef test_hangs(): threading.Event().wait()\ndef test_passes(): pass\n")
-    outcomes, _ = run(dataclasses.replace(area, timeout=1))
+    outcomes, _ = run(dataclasses.replace(area, timeout=5))
     assert outcomes["test_passes"].passed
-    assert outcomes["test_hangs"].text() == "hung: no result after 1 s"
+    assert outcomes["test_hangs"].text() == "hung: no result after 5 s"
     assert "in test_hangs" in outcomes["test_hangs"].details
 
 

@@ -21,7 +21,7 @@ from .area import Area
 
 WORKER = Path(__file__).with_name("worker.py")
 POLL = 0.2  # seconds between looks at a silent child
-COLLECT_TIMEOUT = 900  # seconds that starting and collecting may take
+COLLECT_TIMEOUT = 1800  # seconds that starting and collecting may take
 LAST_LINES = 40  # of a dead child's output
 
 
