@@ -6,6 +6,7 @@ import argparse
 import dataclasses
 import importlib.metadata
 import os
+import signal
 import subprocess
 import sys
 import sysconfig
@@ -22,16 +23,27 @@ from torch_npu_lite.suite.progress import make_progress
 
 ROOT = Path(__file__).resolve().parent.parent
 AREAS = ROOT / "test" / "conformance.yaml"
-KEYS = {"title", "paths", "marks", "arguments", "environment", "directory", "timeout", "devices", "requirements"}
+KEYS = {
+    "title",
+    "paths",
+    "marks",
+    "arguments",
+    "environment",
+    "directory",
+    "timeout",
+    "per_process",
+    "devices",
+    "requirements",
+}
 
 
 def read_areas(path: Path = AREAS) -> dict[str, tuple[Area, list[str]]]:
     """The areas and the requirement lists that each needs, by name. A key that is not known is an error."""
     areas = {}
     for name, entry in yaml.safe_load(path.read_text()).items():
-        if unknown := sorted(entry.keys() - KEYS):
-            raise SystemExit(f"{path}: area {name}: unknown {', '.join(unknown)}; known: {', '.join(sorted(KEYS))}")
-        if missing := sorted({"title", "paths"} - entry.keys()):
+        if unknown := sorted(entry.keys() - KNOWN):
+            raise SystemExit(f"{path}: area {name}: unknown {', '.join(unknown)}; known: {', '.join(sorted(KNOWN))}")
+        if missing := sorted(NEEDED - entry.keys()):
             raise SystemExit(f"{path}: area {name} needs {', '.join(missing)}")
         packages = sysconfig.get_path("purelib")
         words = map(str, entry.get("arguments", []))
@@ -44,6 +56,7 @@ def read_areas(path: Path = AREAS) -> dict[str, tuple[Area, list[str]]]:
             directory=ROOT / entry.get("directory", ""),
             devices=tuple(entry.get("devices", [])),
             timeout=entry.get("timeout", 300),
+            tests_per_process=entry.get("per_process", 1000),
         )
         areas[name] = area, entry.get("requirements", [])
     return areas
@@ -119,6 +132,7 @@ def chosen_areas(options: argparse.Namespace) -> list[Area]:
 
 def main() -> int:
     options = parse()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # what ends a CI job keeps results as Ctrl-C does
     stored = table.read(ROOT)
     if options.list:
         for name, (area, _) in read_areas().items():
@@ -143,7 +157,8 @@ def main() -> int:
     for name, result in results.items():
         print(f"{name}: {table.summary(result)}")
     if options.update:
-        table.write(ROOT, {**stored, **results}, order=list(read_areas()))
+        titles = {name: area.title for name, (area, _) in read_areas().items()}
+        table.write(ROOT, {**stored, **results}, titles)
         print("Rewrote conformance.json and docs/conformance.md")
         return 0
     if findings:

@@ -54,22 +54,26 @@ def regressions(name: str, new: Entry, old: Entry | None, *, whole: bool) -> lis
     return found
 
 
-def write(root: Path, areas: dict[str, Entry], order: list[str]) -> None:
-    """Rewrites both files; areas that are not in `order` any more are dropped."""
-    kept = {name: areas[name] for name in order if name in areas}
+def write(root: Path, areas: dict[str, Entry], titles: dict[str, str]) -> None:
+    """Rewrites both files for the areas that `titles` names, in its order."""
+    kept = {name: areas[name] for name in titles if name in areas}
     (root / "conformance.json").write_text(json.dumps({"areas": kept}, indent=1) + "\n")
     document = root / "docs" / "conformance.md"
     introduction = document.read_text().split(MARK)[0].rstrip()
-    document.write_text(f"{introduction}\n\n{MARK}\n" + "\n".join(markdown(kept)) + "\n")
+    waiting = [title for name, title in titles.items() if name not in areas]
+    document.write_text(f"{introduction}\n\n{MARK}\n" + "\n".join(markdown(kept, waiting)) + "\n")
 
 
-def markdown(areas: dict[str, Entry]) -> Iterator[str]:
+def markdown(areas: dict[str, Entry], waiting: list[str]) -> Iterator[str]:
+    """The document's generated part; `waiting` are the titles of areas without results."""
     versions = ", ".join(sorted({area["torch"] for area in areas.values()}))
-    yield f"Measured with torch {versions}.\n"
+    yield f"## Results\n\nMeasured with torch {versions}.\n"
     yield "| area | passed on CPU | passed on npu | skipped | differences |\n|---|---:|---:|---:|---:|"
     for area in areas.values():
         skipped, differences = sum(area["skipped"].values()), len(area["differences"])
         yield f"| {area['title']} | {area['passed_on_cpu']} | {area['passed_on_npu']} | {skipped} | {differences} |"
+    if waiting:
+        yield f"\nNot run yet: {'; '.join(waiting)}."
     yield "\n## Differences\n"
     yield from reasons({title: by_reason(area["differences"]) for title, area in titled(areas)}, "None.")
     figures = {title: area["figures"] for title, area in titled(areas) if area["figures"]}

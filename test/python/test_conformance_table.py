@@ -56,11 +56,12 @@ def test_document_groups_differences_by_reason(tmp_path: Path):
     differing = [Outcome(f"f.py::test_{i}", "failed", "ValueError: a_b") for i in range(5)]
     measured = Outcome("f.py::test_bert", "passed", figures={"cosine": 0.99})
     for _ in range(2):  # what was generated before is replaced
-        table.write(tmp_path, {"few": entry(*differing, measured), "gone": STORED}, order=["few"])
+        table.write(tmp_path, {"few": entry(*differing, measured), "gone": STORED}, {"few": "Few", "later": "Later"})
     text = document.read_text()
     assert text.startswith("# Conformance\n\nWritten by hand.\n")
     assert text.count("| Few | 6 | 1 | 0 | 5 |") == 1
     assert "- Few: ValueError: a\\_b: `test_0`, `test_1`, `test_2` and 2 more" in text
+    assert "Not run yet: Later.\n" in text
     assert "| test | cosine |\n|---|---|\n| test_bert | 0.99 |" in text
     assert list(table.read(tmp_path)) == ["few"]
     assert json.loads((tmp_path / "conformance.json").read_text())["areas"]["few"]["figures"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import signal
 import sys
 
 from . import pytorch
@@ -19,6 +20,7 @@ def main() -> int:
     if missing := [name for name in NEEDED if importlib.util.find_spec(name) is None]:
         print(f"error: needs {', '.join(missing)}: pip install 'torch_npu_lite[suite]'", file=sys.stderr)
         return 2
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # what ends a CI job keeps results as Ctrl-C does
     return pytorch.main(options)
 
 
