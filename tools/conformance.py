@@ -23,18 +23,8 @@ from torch_npu_lite.suite.progress import make_progress
 
 ROOT = Path(__file__).resolve().parent.parent
 AREAS = ROOT / "test" / "conformance.yaml"
-KEYS = {
-    "title",
-    "paths",
-    "marks",
-    "arguments",
-    "environment",
-    "directory",
-    "timeout",
-    "per_process",
-    "devices",
-    "requirements",
-}
+NEEDED = {"title", "paths"}
+KNOWN = {"marks", "arguments", "environment", "directory", "timeout", "per_process", "devices", "requirements"} | NEEDED
 
 
 def read_areas(path: Path = AREAS) -> dict[str, tuple[Area, list[str]]]:
