@@ -82,6 +82,13 @@ def test_every_area_names_what_exists():
             assert (ROOT / "requirements" / f"{name}.txt").exists(), f"{area.name}: {name}"
 
 
+def test_every_test_left_to_make_conformance_has_an_area():
+    folders = [area.directory / path for area, _ in conformance.read_areas().values() for path in area.paths]
+    marked = [file for file in (ROOT / "test").rglob("test_*.py") if "pytest.mark." + "conformance" in file.read_text()]
+    without = [str(file.relative_to(ROOT)) for file in marked if not any(file.is_relative_to(f) for f in folders)]
+    assert without == [], "add them to test/conformance.yaml"
+
+
 def test_unknown_area_lists_those_there_are():
     command = [sys.executable, ROOT / "tools" / "conformance.py", "--area", "operator"]
     ended = subprocess.run(command, capture_output=True, text=True)
