@@ -11,7 +11,6 @@ import subprocess
 import sys
 import sysconfig
 from pathlib import Path
-from typing import Any
 
 import yaml
 from packaging.requirements import Requirement
@@ -120,40 +119,49 @@ def chosen_areas(options: argparse.Namespace) -> list[Area]:
     return [known[name][0] for name in names]
 
 
+def run_areas(areas: list[Area], options: argparse.Namespace) -> tuple[dict[str, table.Entry], list[str]]:
+    """Results by area, and what is worse than the stored table or could not run at all."""
+    stored = table.read(ROOT)
+    folder = ROOT / "build" / "conformance" / ("selected" if options.keyword else "")
+    results: dict[str, table.Entry] = {}
+    findings: list[str] = []
+    for area in areas:
+        if options.keyword:
+            area = dataclasses.replace(area, arguments=(*area.arguments, "-k", options.keyword))
+        try:
+            found = run_area(area, folder, options.jobs, options.resume)
+        except CollectionError as error:  # the other areas can still run
+            findings.append(f"{area.name}: {error}")
+            continue
+        result = results[area.name] = table.entry(area, found)
+        findings += table.regressions(area.name, result, stored.get(area.name), whole=not options.keyword)
+    return results, findings
+
+
 def main() -> int:
     options = parse()
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # what ends a CI job keeps results as Ctrl-C does
+    titles = {name: area.title for name, (area, _) in read_areas().items()}
     stored = table.read(ROOT)
     if options.list:
-        for name, (area, _) in read_areas().items():
-            print(f"{name:16}{area.title:48}{table.summary(stored.get(name))}")
+        for name, title in titles.items():
+            print(f"{name:20}{title}\n{'':20}{table.summary(stored.get(name))}")
         return 0
-    folder = ROOT / "build" / "conformance" / ("selected" if options.keyword else "")
-    findings: list[str] = []
-    results: dict[str, dict[str, Any]] = {}
+    areas = chosen_areas(options)
     try:
-        for area in chosen_areas(options):
-            if options.keyword:
-                area = dataclasses.replace(area, arguments=(*area.arguments, "-k", options.keyword))
-            found = run_area(area, folder, options.jobs, options.resume)
-            result = results[area.name] = table.entry(area, found)
-            findings += table.regressions(area.name, result, stored.get(area.name), whole=not options.keyword)
+        results, findings = run_areas(areas, options)
     except KeyboardInterrupt:
         print("\nStopped; results are kept. Go on with: make conformance ARGS='... --resume'")
         return 130
-    except CollectionError as error:
-        print(f"conformance: {error}", file=sys.stderr)
-        return 2
     for name, result in results.items():
         print(f"{name}: {table.summary(result)}")
-    if options.update:
-        titles = {name: area.title for name, (area, _) in read_areas().items()}
-        table.write(ROOT, {**stored, **results}, titles)
-        print("Rewrote conformance.json and docs/conformance.md")
-        return 0
     if findings:
         print(f"\n{len(findings)} regressions against conformance.json:")
         print("\n".join(f"  {finding}" for finding in findings))
+    if options.update:
+        table.write(ROOT, {**stored, **results}, titles)
+        print("Rewrote conformance.json and docs/conformance.md: they have these results now")
+        return 0 if len(results) == len(areas) else 1
     return 1 if findings else 0
 
 

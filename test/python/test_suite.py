@@ -120,9 +120,11 @@ def test_resume_keeps_what_has_run(area: Area):
     write(area, "import os\ndef test_a(): pass\ndef test_b(): assert os.path.exists('fixed')\n")
     assert run(area)[0]["test_b"].failed
     journal = area.directory / "journal.jsonl"
-    journal.write_text(json.dumps(dataclasses.asdict(Outcome("test_mixed.py::test_a", "failed", "earlier"))) + "\n")
+    earlier = [Outcome(f"test_mixed.py::{test}", "failed", "earlier") for test in ("test_a", "test_gone")]
+    journal.write_text("".join(json.dumps(dataclasses.asdict(outcome)) + "\n" for outcome in earlier))
     (area.directory / "fixed").touch()
     outcomes, printed = run(area, resume=True)
+    assert outcomes.keys() == {"test_a", "test_b"}
     assert outcomes["test_a"].reason == "earlier"
     assert outcomes["test_b"].passed
     assert "Mixed: 1 of 2 tests, 1 failed" in printed

@@ -28,21 +28,22 @@ class Run:
         self.journal = Journal(journal, resume)
         self.stopping = threading.Event()
         self.lock = threading.Lock()  # guards what follows, the journal and the progress
+        self.chosen: set[str] = set()  # ids of this run; a resumed journal may hold tests that are gone
         self.waiting: collections.deque[str] = collections.deque()
         self.faults: list[BaseException] = []
 
     @property
     def outcomes(self) -> list[Outcome]:
-        return list(self.journal.outcomes.values())
+        return [outcome for outcome in self.journal.outcomes.values() if outcome.id in self.chosen]
 
     def run(self, select: Callable[[str], bool] = lambda test: True) -> None:
         """Runs the tests whose ids `select` accepts. KeyboardInterrupt ends the children, then passes on."""
         first = self.start_child()
         try:
             tests = [test for test in self.collect(first) if select(test)]
-            done = self.journal.outcomes
-            self.waiting.extend(test for test in tests if test not in done)
-            self.progress.start(self.area.title, len({*tests, *done}), list(done.values()))
+            self.chosen.update(tests)
+            self.waiting.extend(test for test in tests if test not in self.journal.outcomes)
+            self.progress.start(self.area.title, len(self.chosen), self.outcomes)
             self.serve_all(first)
         finally:
             self.stopping.set()
@@ -78,6 +79,7 @@ class Run:
             raise CollectionError(f"{self.area.title}: no tests collected, {end.reason}:\n{end.output}") from None
         with self.lock:
             for error in collected["errors"]:
+                self.chosen.add(error["id"])
                 if error["id"] not in self.journal.outcomes:
                     self.journal.write(Outcome(error["id"], "failed", error["reason"], details=error["details"]))
         return list(collected["ids"])
@@ -129,7 +131,7 @@ class Run:
                     left.pop(event["id"], None)
                     self.record(Outcome(**event))
         except ChildEndedError as end:
-            # A child that dies between two tests is told apart by nothing: the next test is the one that sees it.
+            # A child that dies between two tests is charged to the next one: it is known only that none was running.
             test = running if running in left else next(iter(left), running)
             left.pop(test, None)
             self.record(Outcome(test, end.result, end.reason, details=end.output))
