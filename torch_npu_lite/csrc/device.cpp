@@ -4,6 +4,7 @@
 
 #include "aten/bridge/sync_debug_mode.h"
 #include "aten/ops/op_stats.h"
+#include "aten/ops/rehearsal.h"
 #include "bindings.h"
 #include "runtime/context.h"
 
@@ -77,6 +78,7 @@ void bind_device(py::module_& m) {
   m.def("set_sync_debug_mode", [](int mode) { aten::set_sync_debug_mode(static_cast<aten::SyncDebugMode>(mode)); });
   m.def("op_stats", &op_stats, py::arg("reset") = false,
         "Calls by operator and route since the start or the last reset: {'aten::add.Tensor': {'kernel': 1, ...}}.");
+  m.def("forget_rehearsals", &aten::forget_rehearsals, "For tests: the next call of any operator is its first.");
 }
 
 }  // namespace npu::python

@@ -74,6 +74,7 @@ void* ArgumentWriter::write_record(Record record, size_t payload_bytes) {
   record.bytes = static_cast<uint32_t>(bytes);
   std::byte* at = data_ + size_;
   std::memcpy(at, &record, sizeof(record));
+  if (payload_bytes != 0) std::memset(at + bytes - sizeof(uint64_t), 0, sizeof(uint64_t));  // the padding
   size_ += bytes;
   has_plan_ |= record.kind == Record::Kind::kPlan;
   if (record.kind == Record::Kind::kNone && !in_list_) signature_.add(static_cast<uint64_t>(argument_) << 8);
@@ -267,7 +268,7 @@ void ArgumentWriter::note_overflows() {
 
 void ArgumentWriter::write_number(const at::Tensor& value, at::ScalarType dtype) {
   const void* source = value.const_data_ptr();
-  alignas(16) std::byte converted[16];
+  alignas(16) std::byte converted[16] = {};
   switch (value.scalar_type()) {
     case at::kDouble: convert_number(*static_cast<const double*>(source), dtype, converted); break;
     case at::kLong: convert_number(*static_cast<const int64_t*>(source), dtype, converted); break;

@@ -9,7 +9,6 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
-#include <functional>
 #include <iterator>
 #include <memory>
 #include <string_view>
@@ -27,26 +26,29 @@ constexpr uint32_t kMaxMixedCostNs = kMaxCostNs / 32;
 // Signatures that need no further rehearsal. Lock-free; when a neighbourhood is full, a newcomer takes its first place.
 class Rehearsed {
  public:
-  bool contains(uint64_t signature) const noexcept {
+  bool contains(Signature signature) const noexcept {
+    const uint64_t value = signature.value();
     for (size_t i = 0; i < kNeighbours; ++i)
-      if (slot(signature, i).load(std::memory_order_relaxed) == signature) return true;
+      if (slot(value, i).load(std::memory_order_relaxed) == value) return true;
     return false;
   }
-  void insert(uint64_t signature) noexcept {
+  void insert(Signature signature) noexcept {
+    const uint64_t value = signature.value();
     for (size_t i = 0; i < kNeighbours; ++i) {
       uint64_t empty = 0;
-      if (slot(signature, i).compare_exchange_strong(empty, signature, std::memory_order_relaxed)) return;
+      if (slot(value, i).compare_exchange_strong(empty, value, std::memory_order_relaxed)) return;
     }
-    slot(signature, 0).store(signature, std::memory_order_relaxed);
+    slot(value, 0).store(value, std::memory_order_relaxed);
+  }
+  void clear() noexcept {
+    for (auto& slot : slots_) slot.store(0, std::memory_order_relaxed);
   }
 
  private:
   static constexpr size_t kSlots = size_t{1} << 14;
   static constexpr size_t kNeighbours = 8;
 
-  std::atomic<uint64_t>& slot(uint64_t signature, size_t i) const noexcept {
-    return slots_[((signature >> 32) + i) % kSlots];
-  }
+  std::atomic<uint64_t>& slot(uint64_t value, size_t i) const noexcept { return slots_[((value >> 32) + i) % kSlots]; }
 
   mutable std::array<std::atomic<uint64_t>, kSlots> slots_ = {};
 };
@@ -151,14 +153,13 @@ constexpr std::string_view kWordsOfSignatures[] = {
     "floating point", "floating-point", "complex", "float tensor", "int8 tensor", "bool tensor", "must be Float",
     "must be Int32", "to a single memory location"};
 
-// Rare operators whose kernels check more sizes and options than their shape rules know, sorted. They are rehearsed for
-// each new set of them, and all that their kernels say counts. A kernel that trusts sizes without a check is not for this
+// Operators whose kernels check more sizes and options than their shape rules know, sorted. They are rehearsed for each
+// new set of them, and all that their kernels say counts. A kernel that trusts sizes without a check is not for this
 // list: it would leave the scratch memory, whose margin is 4 KiB around each operand. Its shape rule must refuse first.
 constexpr std::string_view kCheckingSizes[] = {
     "aten::_adaptive_avg_pool2d_backward", "aten::_adaptive_avg_pool3d_backward", "aten::_dirichlet_grad",
     "aten::_fake_quantize_learnable_per_channel_affine", "aten::_histogramdd_from_bin_cts",
-    "aten::_histogramdd_from_bin_tensors", "aten::_int_mm", "aten::_standard_gamma_grad", "aten::_weight_int8pack_mm",
-    "aten::channel_shuffle", "aten::cholesky_inverse", "aten::col2im", "aten::embedding_dense_backward",
+    "aten::_histogramdd_from_bin_tensors", "aten::_int_mm", "aten::_weight_int8pack_mm", "aten::channel_shuffle", "aten::cholesky_inverse", "aten::col2im", "aten::embedding_dense_backward",
     "aten::fake_quantize_per_channel_affine_cachemask", "aten::grid_sampler_3d", "aten::histogram",
     "aten::linalg_householder_product", "aten::linalg_matrix_exp", "aten::linalg_solve_triangular",
     "aten::max_unpool3d", "aten::native_channel_shuffle", "aten::native_group_norm",
@@ -171,15 +172,22 @@ bool checks_sizes(std::string_view name) {
   return std::binary_search(std::begin(kCheckingSizes), std::end(kCheckingSizes), name.substr(0, name.find('.')));
 }
 
-// All of a block but where its operands lie.
-uint64_t contents(const void* block, size_t bytes) {
-  class Forget final : public OperandVisitor {
-    void visit(const Operand& operand) override { *operand.address = nullptr; }
-  } forget;
-  const auto copy = std::make_unique<std::byte[]>(bytes);
-  std::memcpy(copy.get(), block, bytes);
-  visit_block(copy.get(), forget);
-  return std::hash<std::string_view>()({reinterpret_cast<const char*>(copy.get()), bytes});
+// Sizes, strides, options and numbers on top of what decides about dtypes: all of a block but where its operands lie.
+Signature with_contents(Signature signature, const void* block) {
+  const auto& header = *static_cast<const BlockHeader*>(block);
+  const auto* word = reinterpret_cast<const uint64_t*>(static_cast<const std::byte*>(block) + sizeof(BlockHeader));
+  const auto* const end = reinterpret_cast<const uint64_t*>(static_cast<const std::byte*>(block) + header.bytes);
+  while (word < end) {
+    const auto& record = *reinterpret_cast<const Record*>(word);
+    const uint64_t* const next = word + record.bytes / sizeof(*word);
+    if (record.kind != Record::Kind::kSpan) {
+      signature.add(*word++);
+      if (record.kind == Record::Kind::kTensor) ++word;  // its address
+      while (word < next) signature.add(*word++);
+    }
+    word = next;
+  }
+  return signature;
 }
 
 // Runs the task; lets through what follows from the signature alone, or whatever the kernel says but for linear algebra's
@@ -208,22 +216,23 @@ bool perform(const TaskInfo& info, const void* block, bool all_errors) {
 
 }  // namespace
 
+void forget_rehearsals() noexcept { rehearsed.clear(); }
+
 void rehearse(const TaskInfo& info, Signature signature, const void* block, size_t bytes, uint32_t cost_ns) {
   signature.add(reinterpret_cast<uintptr_t>(info.run));
-  if (rehearsed.contains(signature.value())) [[likely]]
+  if (rehearsed.contains(signature)) [[likely]]
     return;
-  const bool of_sizes = checks_sizes(info.name);
-  if (of_sizes) {
-    signature.add(contents(block, bytes));
-    if (rehearsed.contains(signature.value())) return;
-  }
   if (cost_ns > (info.engines == kMixedEngine ? kMaxMixedCostNs : kMaxCostNs)) return;
+  const Signature with_sizes = with_contents(signature, block);
+  if (rehearsed.contains(with_sizes)) return;
   const auto copy = std::make_unique<std::byte[]>(bytes);
   std::memcpy(copy.get(), block, bytes);
   reinterpret_cast<BlockHeader*>(copy.get())->width = 1;
   const Stage stage(copy.get(), info.engines);
   if (!stage) return;
-  if (perform(info, copy.get(), of_sizes)) rehearsed.insert(signature.value());
+  const bool sizes_count = checks_sizes(info.name);
+  const bool passed = perform(info, copy.get(), sizes_count);
+  rehearsed.insert(passed && !sizes_count ? signature : with_sizes);
 }
 
 }  // namespace npu::aten

@@ -3,18 +3,19 @@
 // would fail later, as an error of the device.
 //
 // A task whose signature is new is run once on the submitting thread, over zeros in scratch memory that lie as its
-// operands do. Of the errors only those count that follow from the signature; what else fails may be due to the zeros or
-// is the business of shape rules; but some rare operators leave size checks to their kernels, are rehearsed for each new set
-// of sizes and options, and all that their kernels say counts. Tasks that would take long are not rehearsed: their errors
-// come late.
+// operands do. A kernel that gets through has shown that it takes these dtypes: no call of this signature is rehearsed
+// again. An error counts when its words say that it follows from the signature; what else fails may be due to the zeros
+// or is the business of shape rules, shows nothing about dtypes, and is remembered for these sizes and options alone.
+// Some operators leave size checks to their kernels: all that their kernels say counts, and always for these sizes and
+// options alone. Tasks that would take long are not rehearsed: their errors come late.
 //
-// Threads: any. A signature seen before costs a few loads, for the rare operators also a copy of the block; one whose
-// kernel refuses the zeros is rehearsed at every call.
+// Threads: any. A call seen before costs a few loads, with sizes and options also a walk over the block; no heap, no lock.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
+#include "runtime/export.h"
 #include "runtime/task.h"
 
 namespace npu::aten {
@@ -35,5 +36,8 @@ class Signature {
 
 // `block` is what the task would get, in the form of arguments.h. Throws what its kernel throws.
 void rehearse(const TaskInfo& info, Signature signature, const void* block, size_t bytes, uint32_t cost_ns);
+
+// Forgets what has been rehearsed, for tests: the next call of any signature is the first.
+NPU_API void forget_rehearsals() noexcept;
 
 }  // namespace npu::aten

@@ -133,6 +133,10 @@ TensorSpec broadcast(const at::Tensor& a, const at::Tensor& b, at::ScalarType dt
   return spec;
 }
 
+TensorSpec contiguous_broadcast(const at::Tensor& a, const at::Tensor& b) {
+  return of(at::infer_size(a.sizes(), b.sizes()), a.options());
+}
+
 TensorSpec where(const at::Tensor& condition, const at::Tensor& a, const at::Tensor& b) {
   TORCH_CHECK(condition.scalar_type() == at::kBool || condition.scalar_type() == at::kByte,
               "where expected condition to be a boolean tensor, but got a tensor with dtype ", condition.scalar_type());

@@ -44,6 +44,7 @@ TensorSpec floating_like(const at::Tensor& self);                // integers -> 
 TensorSpec in_suggested_format(const at::Tensor& self);          // contiguous, or channels last when the tensor is
 TensorSpec broadcast(const at::Tensor& a, const at::Tensor& b);  // dtype by promotion
 TensorSpec broadcast(const at::Tensor& a, const at::Tensor& b, at::ScalarType dtype);
+TensorSpec contiguous_broadcast(const at::Tensor& a, const at::Tensor& b);  // dtype of `a`
 TensorSpec where(const at::Tensor& condition, const at::Tensor& a, const at::Tensor& b);
 TensorSpec complex_of(const at::Tensor& real, const at::Tensor& imaginary);
 TensorSpecs<2> frexp(const at::Tensor& self);
