@@ -18,6 +18,7 @@ def register() -> None:
     when_imported("torch._dynamo", register_with_dynamo)
     when_imported("torch._functorch._aot_autograd.utils", register_with_aot_autograd)
     work_around_dlpack()
+    work_around_byteswap()
     atexit.register(_C.shutdown)
     accelerator = torch._C._get_accelerator().type
     if accelerator not in ("npu", "cpu"):
@@ -59,3 +60,16 @@ def work_around_dlpack() -> None:
         return original(self)
 
     torch.Tensor.__dlpack_device__ = __dlpack_device__  # type: ignore[method-assign]
+
+
+def work_around_byteswap() -> None:
+    """UntypedStorage.byteswap of PyTorch 2.13 swaps in the host's memory whatever the storage's device, and crashes."""
+    original = torch.UntypedStorage.byteswap
+
+    def byteswap(self: torch.storage._StorageBase, dtype: torch.dtype) -> None:
+        host = self if self.device.type != "npu" else self.cpu()
+        original(host, dtype)
+        if host is not self:
+            self.copy_(host)
+
+    torch.UntypedStorage.byteswap = byteswap  # type: ignore[method-assign]

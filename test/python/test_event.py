@@ -79,6 +79,17 @@ def test_elapsed_time_needs_timing_and_completion():
             timed.elapsed_time(late)
 
 
+def test_an_event_says_where_it_is_and_how_far():
+    event = torch.npu.Event()
+    assert repr(event) == "<torch.npu.Event not recorded>"
+    with Gate():
+        torch.ones(1, device="npu")
+        event.record()
+        assert repr(event) == "<torch.npu.Event device=npu:0 pending>"
+    event.synchronize()
+    assert repr(event) == "<torch.npu.Event device=npu:0 complete>"
+
+
 def test_generic_event():
     event = torch.Event("npu", enable_timing=True)
     event.record(torch.npu.current_stream())

@@ -18,6 +18,13 @@ def test_every_name_of_torch_cuda_exists_or_says_why_not(name):
             getattr(torch.npu, name)
 
 
+def test_names_of_the_memory_module_that_are_missing_say_why():
+    for name in ("_record_memory_history", "_dump_snapshot", "_snapshot"):
+        with pytest.raises(AttributeError, match=rf"'torch.npu.memory' has no attribute '{name}': .*memory_snapshot"):
+            getattr(torch.npu.memory, name)
+    assert not hasattr(torch.npu.memory, "frobnicate")
+
+
 def test_every_name_of_torch_npu_exists():
     assert [name for name in torch.npu.__all__ if not hasattr(torch.npu, name)] == []
     assert sorted(set(torch.npu.__all__)) == sorted(torch.npu.__all__)

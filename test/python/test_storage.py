@@ -94,3 +94,12 @@ def test_lazy_clone_copies_on_write():
     y = x._lazy_clone()
     y += 1
     assert x.sum().item() == 0 and y.sum().item() == 1000
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.float64, torch.complex64])
+def test_bytes_of_a_storage_can_be_swapped(dtype):
+    x = torch.arange(6).to(dtype)
+    y = x.npu()
+    x.untyped_storage().byteswap(dtype)
+    y.untyped_storage().byteswap(dtype)
+    assert torch.equal(y.cpu().view(torch.uint8), x.view(torch.uint8))

@@ -124,3 +124,11 @@ def test_record_stream_keeps_a_block_from_reuse():
     assert y.data_ptr() != address
     gate.open()
     torch.npu.synchronize()
+
+
+@pytest.mark.parametrize("stream", [torch.Stream("cpu"), "npu:0", 3])
+def test_only_streams_of_npu_can_be_made_current(stream):
+    before = torch.npu.current_stream()
+    with pytest.raises(TypeError, match="expected a stream of an npu device"):
+        torch.npu.set_stream(stream)
+    assert torch.npu.current_stream() == before

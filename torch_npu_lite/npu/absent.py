@@ -2,6 +2,7 @@
 
 _GRAPHS = "recorded graphs are not supported yet; run the step eagerly"
 _POOLS = "the caching allocator has one pool for each stream; private pools are not supported yet"
+_HISTORY = "nobody records where memory was allocated; torch.npu.memory_snapshot() shows what there is now"
 _TYPES = "there are no tensor types of npu devices; write torch.tensor(..., dtype=torch.float32, device='npu')"
 _STORAGES = "storages have no element type; write torch.UntypedStorage(nbytes, device='npu')"
 _CUDA = "it belongs to NVIDIA's libraries"
@@ -13,6 +14,7 @@ _COMPILED = "its kernels are compiled for the host's processor, not for generati
 _REASONS = {
     _GRAPHS: "CUDAGraph NPUGraph graph graph_pool_handle graphs make_graphed_callables",
     _POOLS: "MemPool use_mem_pool",
+    _HISTORY: "_record_memory_history _dump_snapshot _snapshot _save_memory_usage _save_segment_usage",
     _TYPES: "BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor LongTensor "
     "ShortTensor",
     _STORAGES: "BFloat16Storage BoolStorage ByteStorage CharStorage ComplexDoubleStorage ComplexFloatStorage "
@@ -33,7 +35,7 @@ _REASONS = {
 _REASON_OF = {name: reason for reason, names in _REASONS.items() for name in names.split()}
 
 
-def explain(name: str) -> str:
-    """The text of the AttributeError for a name that ``torch.npu`` does not have."""
+def explain(name: str, module: str = "torch.npu") -> str:
+    """The text of the AttributeError for a name that ``torch.npu`` or a module of it does not have."""
     reason = _REASON_OF.get(name)
-    return f"module 'torch.npu' has no attribute '{name}'" + (f": {reason}." if reason else "")
+    return f"module '{module}' has no attribute '{name}'" + (f": {reason}." if reason else "")

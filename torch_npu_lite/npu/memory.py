@@ -8,6 +8,7 @@ import torch
 from typing_extensions import deprecated
 
 from torch_npu_lite import _C
+from torch_npu_lite.npu.absent import explain
 from torch_npu_lite.npu.device import Device, device_count, device_index, is_initialized
 
 
@@ -188,3 +189,7 @@ def memory_summary(device: Device = None, abbreviated: bool = False) -> str:
             lines.append(name.ljust(24) + "".join(value.rjust(15) for value in values))
     lines.append("=" * width)
     return "\n".join(lines)
+
+
+def __getattr__(name: str) -> Any:
+    raise AttributeError(explain(name, "torch.npu.memory"))

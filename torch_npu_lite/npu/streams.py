@@ -61,6 +61,11 @@ class Event(torch.Event):
             raise ValueError(f"expected an event of an npu device, got one of '{end_event.device}'")
         return _C.elapsed_time(self.event_id, end_event.event_id)
 
+    def __repr__(self) -> str:
+        if self.event_id == 0:
+            return "<torch.npu.Event not recorded>"
+        return f"<torch.npu.Event device={self.device} {'complete' if self.query() else 'pending'}>"
+
 
 def _stream_of_id(cls: type[Stream], index: int, stream_id: int) -> Any:
     device_type = torch._C._autograd.DeviceType.PrivateUse1.value
@@ -90,8 +95,11 @@ def default_stream(device: Device = None) -> Stream:
 
 def set_stream(stream: torch.Stream | None) -> None:
     """Makes a stream, and its device, current for this thread; None changes nothing."""
-    if stream is not None:
-        torch._C._accelerator_setStream(stream)
+    if stream is None:
+        return
+    if not isinstance(stream, torch.Stream) or stream.device.type != "npu":
+        raise TypeError(f"expected a stream of an npu device, such as torch.npu.Stream(), got {stream!r}")
+    torch._C._accelerator_setStream(stream)
 
 
 class StreamContext:
