@@ -3,10 +3,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cctype>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <optional>
 #include <string_view>
 
 #include "runtime/status.h"
@@ -29,19 +31,25 @@ struct Setting {
     refuse("0 or 1");
   }
 
-  int whole(int least, int most) const {
+  std::optional<int> whole_number() const {
     int number = 0;
     const char* const end = value.data() + value.size();
     const auto [stop, error] = std::from_chars(value.data(), end, number);
-    if (error != std::errc{} || stop != end || number < least || number > most)
+    return error == std::errc{} && stop == end ? std::optional(number) : std::nullopt;
+  }
+
+  int whole(int least, int most) const {
+    const std::optional<int> number = whole_number();
+    if (!number || *number < least || *number > most)
       refuse(detail::concat("a whole number from ", least, " to ", most));
-    return number;
+    return *number;
   }
 
   int power_of_two(int least, int most) const {
-    const int number = whole(least, most);
-    if ((number & (number - 1)) != 0) refuse(detail::concat("a power of two from ", least, " to ", most));
-    return number;
+    const std::optional<int> number = whole_number();
+    if (!number || *number < least || *number > most || !std::has_single_bit(static_cast<unsigned>(*number)))
+      refuse(detail::concat("a power of two from ", least, " to ", most));
+    return *number;
   }
 
   double seconds() const {

@@ -103,6 +103,13 @@ TEST(ConfigTest, ValuesThatCannotBeUsedAreNamed) {
   }
 }
 
+TEST(ConfigTest, WhateverIsWrongWithAValueTheExpectationIsTheSame) {
+  for (const char* value : {"8", "48", "70000", "many"})
+    EXPECT_NE(refusal({{"NPU_SIM_QUEUE_DEPTH", value}}).find("expected a power of two from 16 to 65536"),
+              std::string::npos)
+        << value;
+}
+
 TEST(ConfigTest, EmptyMeansNotSetSaveForVisibleDevices) {
   EXPECT_EQ(read({{"NPU_SIM_DEVICES", ""}}).sim.devices, 2);
   EXPECT_EQ(read({{"NPU_VISIBLE_DEVICES", ""}}).visible_devices, std::vector<int>{});
