@@ -88,6 +88,7 @@ void Context::destroy_stream(Stream& stream) {
   });
   NPU_CHECK(&stream != default_stream_ && !pooled, kInvalidArgument, "stream ", stream.id(), " of npu:", device_,
             " is the default stream or a pool stream, which live as long as the device");
+  forget_finished_work();
   work_of_destroyed_.push_back({&stream.queue(), stream.submitted()});
   stream.destroy();
   destroyed_streams_.push_back(std::move(found->second));
@@ -109,9 +110,13 @@ std::vector<Stream*> Context::streams() {
   return all;
 }
 
+void Context::forget_finished_work() {
+  std::erase_if(work_of_destroyed_, [](const QueuePoint& point) { return point.queue->completed() >= point.number; });
+}
+
 std::vector<QueuePoint> Context::queued_work() {
   MutexLock lock(mutex_);
-  std::erase_if(work_of_destroyed_, [](const QueuePoint& point) { return point.queue->completed() >= point.number; });
+  forget_finished_work();
   std::vector<QueuePoint> points = work_of_destroyed_;
   points.reserve(points.size() + streams_.size());
   for (const auto& [id, stream] : streams_) points.push_back({&stream->queue(), stream->submitted()});

@@ -88,6 +88,7 @@ class NPU_API Context final : private TaskErrorSink {
   void record_error(const TaskEvent& task, std::exception_ptr error);
   [[noreturn]] void throw_lost() const;
   Stream& add_stream(StreamId id, int priority) REQUIRES(mutex_);
+  void forget_finished_work() REQUIRES(mutex_);  // of destroyed streams
 
   Driver& driver_;
   const DeviceIndex device_;

@@ -47,7 +47,8 @@ bool TileJobs::work_on(Job& job, int64_t limit) {
 
 bool TileJobs::help() {
   for (Place& place : places_) {
-    if (place.job.load(std::memory_order_relaxed) == nullptr) continue;
+    // A look before the pin: one at a place that is being closed would keep its owner waiting.
+    if (Job* seen = place.job.load(std::memory_order_relaxed); seen == nullptr || seen == closing()) continue;
     place.pins.fetch_add(1, std::memory_order_seq_cst);
     Job* job = place.job.load(std::memory_order_seq_cst);
     const bool worked = job != nullptr && job != closing() && work_on(*job, 1);
