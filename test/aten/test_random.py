@@ -140,10 +140,36 @@ def test_multinomial_without_replacement_repeats_nothing():
     assert torch.equal(rows.cpu(), torch.arange(20).expand(50, 20))
 
 
-def test_bad_distribution_of_multinomial_is_an_error_of_the_device():
-    torch.multinomial(torch.tensor([-1.0, 2.0], device="npu"), 1)
-    with pytest.raises(RuntimeError, match=r"probability|multinomial"):
+@pytest.mark.parametrize(
+    ("weights", "words"),
+    [
+        ([-1.0, 2.0], "probability tensor contains"),
+        ([-1.0, 0.0], "probability tensor contains"),  # and the sum is not positive either
+        ([float("nan"), 1.0], "probability tensor contains"),
+        ([0.0, 0.0], "invalid multinomial distribution"),
+    ],
+)
+def test_bad_distribution_of_multinomial_is_one_error_of_the_device(weights, words):
+    torch.multinomial(torch.tensor(weights, device="npu"), 1)
+    with pytest.raises(torch.AcceleratorError, match=words):
         torch.npu.synchronize()
+    torch.npu.synchronize()
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda x: torch.bernoulli(x, out=torch.empty(3)),
+        lambda x: torch.multinomial(x, 1, out=torch.empty(1, dtype=torch.int64)),
+        lambda x: torch.normal(x, 1.0, out=torch.empty(3)),
+        lambda x: torch.normal(0.0, x, out=torch.empty(3)),
+        lambda x: torch.normal(x, torch.ones(3, device="npu"), out=torch.empty(3)),
+        lambda x: torch.binomial(x, torch.ones(3)),
+    ],
+)
+def test_tensors_of_two_devices_are_refused(draw):
+    with pytest.raises(RuntimeError, match="on the same device"):
+        draw(torch.full((3,), 0.5, device="npu"))
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@
 #include <torch/library.h>
 
 #include "aten/ops/counted.h"
+#include "aten/ops/library.h"
 #include "aten/ops/random.h"
 
 namespace npu::aten {
@@ -141,6 +142,11 @@ constexpr Signature* overload(Signature* function) {
 }
 using at::Tensor;
 
+Tensor& bernoulli_out(const Tensor& self, OptionalGenerator generator, Tensor& out) {
+  check_same_device("bernoulli", {{"self", self}, {"out", out}});
+  return at::native::bernoulli_out(self, std::move(generator), out);
+}
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("uniform_", counted<OpId::uniform_, Route::kKernel, at::native::uniform_>);
   m.impl("normal_", counted<OpId::normal_, Route::kKernel, at::native::normal_>);
@@ -148,7 +154,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("exponential_", counted<OpId::exponential_, Route::kKernel, at::native::exponential_>);
   m.impl("cauchy_", counted<OpId::cauchy_, Route::kKernel, at::native::cauchy_>);
   m.impl("geometric_", counted<OpId::geometric_, Route::kKernel, at::native::geometric_>);
-  m.impl("bernoulli.out", counted<OpId::bernoulli_out, Route::kKernel, at::native::bernoulli_out>);
+  m.impl("bernoulli.out", counted<OpId::bernoulli_out, Route::kKernel, bernoulli_out>);
   m.impl("bernoulli_.float", counted<OpId::bernoulli__float, Route::kKernel,
                                      overload<Tensor&(Tensor&, double, OptionalGenerator)>(at::native::bernoulli_)>);
   m.impl("bernoulli_.Tensor",

@@ -18,6 +18,7 @@
 
 #include "aten/bridge/generator.h"
 #include "aten/ops/counted.h"
+#include "aten/ops/library.h"
 #include "aten/ops/random.h"
 
 namespace npu::aten {
@@ -107,6 +108,7 @@ Tensor standard_gamma(const Tensor& self, OptionalGenerator generator) {
   return sample(kernels::Sampler::kStandardGamma, self, {}, generator);
 }
 Tensor binomial(const Tensor& count, const Tensor& prob, OptionalGenerator generator) {
+  check_same_device("binomial", {{"count", count}, {"prob", prob}});
   TORCH_CHECK_VALUE(count.is_floating_point(),
                     "binomial only supports floating-point dtypes for count, got: ", count.scalar_type());
   TORCH_CHECK_VALUE(prob.is_floating_point(),
@@ -130,16 +132,19 @@ void check_deviation(double std) { TORCH_CHECK(std >= 0, "normal expects std >= 
 
 // The numbers are drawn in the dtype of `out`.
 Tensor& normal_tensors_out(const Tensor& mean, const Tensor& std, OptionalGenerator generator, Tensor& out) {
+  check_same_device("normal", {{"mean", mean}, {"std", std}, {"out", out}});
   check_deviations(std);
   at::native::resize_output(out, at::infer_size(mean.sizes(), std.sizes()));
   return out.normal_(0, 1, std::move(generator)).mul_(std).add_(mean);
 }
 Tensor& normal_mean_out(const Tensor& mean, double std, OptionalGenerator generator, Tensor& out) {
+  check_same_device("normal", {{"mean", mean}, {"out", out}});
   check_deviation(std);
   at::native::resize_output(out, mean.sizes());
   return out.normal_(0, std, std::move(generator)).add_(mean);
 }
 Tensor& normal_std_out(double mean, const Tensor& std, OptionalGenerator generator, Tensor& out) {
+  check_same_device("normal", {{"std", std}, {"out", out}});
   check_deviations(std);
   at::native::resize_output(out, std.sizes());
   return out.normal_(0, 1, std::move(generator)).mul_(std).add_(mean);
@@ -185,9 +190,10 @@ Tensor choose(const Tensor& self, int64_t count, bool replacement, OptionalGener
     sizes.back() = count;
     return at::empty(sizes, self.options().dtype(at::kLong));
   }
-  at::_assert_async(((self.max() < INFINITY) & (self.min() >= 0)),
-                    "probability tensor contains either `inf`, `nan` or element < 0");
-  at::_assert_async((self.sum(-1) > 0).all(), "invalid multinomial distribution (sum of probabilities <= 0)");
+  const Tensor valid = (self.max() < INFINITY) & (self.min() >= 0);
+  at::_assert_async(valid, "probability tensor contains either `inf`, `nan` or element < 0");
+  at::_assert_async((self.sum(-1) > 0).all() | ~valid,  // one error a call
+                    "invalid multinomial distribution (sum of probabilities <= 0)");
   if (!replacement || count == 1) {
     const Tensor keys = self / at::empty_like(self).exponential_(1, std::move(generator));
     return count == 1 ? keys.argmax(-1, /*keepdim=*/true) : std::get<1>(keys.topk(count));
@@ -200,6 +206,7 @@ Tensor choose(const Tensor& self, int64_t count, bool replacement, OptionalGener
 }
 
 Tensor& choose_out(const Tensor& self, int64_t count, bool replacement, OptionalGenerator generator, Tensor& out) {
+  check_same_device("multinomial", {{"self", self}, {"out", out}});
   TORCH_CHECK(out.scalar_type() == at::kLong, "multinomial expects Long tensor out, got: ", out.scalar_type());
   const Tensor result = choose(self, count, replacement, std::move(generator));
   return out.resize_(result.sizes()).copy_(result), out;
@@ -207,6 +214,7 @@ Tensor& choose_out(const Tensor& self, int64_t count, bool replacement, Optional
 
 Tensor rrelu(const Tensor& self, Tensor& noise, const at::Scalar& lower, const at::Scalar& upper, bool training,
              OptionalGenerator generator) {
+  check_same_device("rrelu_with_noise", {{"self", self}, {"noise", noise}});
   const double low = lower.toDouble();
   const double high = upper.toDouble();
   TORCH_CHECK(std::isfinite(low), "rrelu: lower bound must be finite, got ", low);
@@ -224,6 +232,7 @@ Tensor& rrelu_(Tensor& self, Tensor& noise, const at::Scalar& lower, const at::S
 }
 Tensor& rrelu_out(const Tensor& self, Tensor& noise, const at::Scalar& lower, const at::Scalar& upper, bool training,
                   OptionalGenerator generator, Tensor& out) {
+  check_same_device("rrelu_with_noise", {{"self", self}, {"out", out}});
   const Tensor result = rrelu(self, noise, lower, upper, training, std::move(generator));
   at::native::resize_output(out, result.sizes());
   return out.copy_(result), out;
