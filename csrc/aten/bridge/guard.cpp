@@ -46,7 +46,9 @@ struct GuardImpl final : c10::impl::DeviceGuardImplInterface {
   }
 
   // Streams.
+  // Asked about fake tensors too, which do not initialise: until something does, no thread has chosen a stream.
   c10::Stream getStream(c10::Device device) const override {
+    if (!npu::is_initialized()) return getDefaultStream(device);
     return translate_errors([&] { return wrap(current_stream(resolve(device.index()))); });
   }
   c10::Stream getDefaultStream(c10::Device device) const override {
