@@ -122,7 +122,7 @@ def test_dense_layouts_keep_their_strides() -> None:
         ("aten::fill_.Scalar", lambda a: a.fill_(3)),
         ("aten::zero_", lambda a: a.zero_()),
         ("aten::mm", lambda a: a.view(4, 4) @ a.view(4, 4).t()),
-        ("aten::bmm", lambda a: torch.bmm(a.view(4, 2, 2), a.view(4, 2, 2))),
+        ("aten::bmm", lambda a: torch.bmm(a.new_ones(2, 8, 8), a.new_ones(2, 8, 8))),
         ("aten::addmm", lambda a: torch.addmm(a[:4], a.view(4, 4), a.view(4, 4))),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -218,6 +218,14 @@ def test_batched_products_and_linear(dtype: torch.dtype) -> None:
     ):
         npu = (t.to("npu") for t in (a, b, weight, bias))
         torch.testing.assert_close(run(*npu).cpu(), run(a, b, weight, bias), rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize("sizes", [(4, 8, 12), (4, 8, 4), (64, 8, 1), (20, 20, 1), (1, 64, 64), (20, 20, 20)])
+def test_batched_products_are_those_of_the_cpu_to_the_last_bit(sizes: tuple[int, int, int]) -> None:
+    m, k, n = sizes
+    generator = torch.Generator().manual_seed(0)
+    a, b = torch.randn(6, m, k, generator=generator), torch.randn(6, k, n, generator=generator)
+    assert torch.equal(torch.bmm(a.to("npu"), b.to("npu")).cpu(), torch.bmm(a, b))
 
 
 def test_addmm_with_beta_zero_does_not_read_self() -> None:

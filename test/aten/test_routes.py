@@ -46,7 +46,7 @@ def b() -> torch.Tensor:
         ("aten::sin", "iterator", lambda x, y: x.sin()),
         ("aten::lt.Tensor", "iterator", lambda x, y: x < y),
         ("aten::addcmul", "iterator", lambda x, y: torch.addcmul(x, x, y, value=0.5)),
-        ("aten::gelu", "iterator", lambda x, y: torch.nn.functional.gelu(x, approximate="tanh")),
+        ("aten::elu", "iterator", lambda x, y: torch.nn.functional.elu(x, alpha=0.5)),
         ("aten::add.Tensor", "library", lambda x, y: x + y.half()),
         ("aten::sum.dim_IntList", "library", lambda x, y: x.sum(1)),
         ("aten::sort.stable", "library", lambda x, y: torch.sort(x, stable=True)),
@@ -205,3 +205,34 @@ def test_numbers_of_every_kind_meet_tensors_of_every_kind(dtype, number):
         actual = operator(x.npu(), number)
         assert actual.dtype == expected.dtype
         torch.testing.assert_close(actual.cpu(), expected)
+
+
+def test_a_product_with_a_zero_tensor_is_a_zero_tensor():
+    zeros, x = torch._efficientzerotensor((4,), device="npu"), torch.ones(4, device="npu")
+    for product in (torch.dot(zeros, x), torch.vdot(x, zeros), torch.inner(zeros, x)):
+        assert product._is_zerotensor() and product.is_npu and product.item() == 0
+    with pytest.raises(RuntimeError, match="inconsistent tensor size"):
+        torch.dot(zeros, x[:3])
+    with pytest.raises(RuntimeError, match="ZeroTensors are immutable"):
+        zeros.copy_(x)
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64])
+def test_histc_counts_integers_as_accelerators_do(dtype):
+    x = torch.tensor([0, 1, 1, 3, 9, 100], dtype=dtype, device="npu")
+    assert torch.histc(x, bins=4, min=0, max=3).tolist() == [1, 2, 0, 1]
+    assert torch.histc(x, bins=50, min=0, max=49)[:10].tolist() == [1, 2, 0, 1, 0, 0, 0, 0, 0, 1]
+    assert torch.histc(x, bins=2).tolist() == [5, 1]
+    assert torch.histc(x[1:3], bins=3).tolist() == [0, 2, 0]
+    assert torch.histc(x, bins=4).dtype == dtype
+
+
+@pytest.mark.parametrize("approximate", ["none", "tanh"])
+def test_gelu_is_that_of_the_cpu_to_the_last_bit(approximate):
+    x = torch.randn(1000, generator=torch.Generator().manual_seed(0))
+    for part, npu in ((x, x.npu()), (x[::2], x.npu()[::2])):
+        expected = torch.nn.functional.gelu(part, approximate=approximate)
+        assert torch.equal(torch.nn.functional.gelu(npu, approximate=approximate).cpu(), expected)
+        backward = torch.ops.aten.gelu_backward
+        expected = backward(part, part, approximate=approximate)
+        assert torch.equal(backward(npu, npu, approximate=approximate).cpu(), expected)

@@ -73,6 +73,8 @@ def library(row: Row, function: NativeFunction) -> str:
     parts = [names(row, inputs, outs, name), run(row, function, inputs, outs, name)]
     parts.append(f"constexpr TaskInfo task_{name} = {task};\n")
     lines = [f"OpScope scope(OpId::{name}, Route::kLibrary);", *device_check(function, name), *row.check_call]
+    if row.kernel:
+        lines += kernel_route(row, function)
     if makes_outputs:
         given = ", ".join(f"&{a.name}" for a in function.func.arguments.out)
         variant = f"(Variant::kOut, {{{given}}})" if given else ""

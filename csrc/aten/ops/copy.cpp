@@ -118,6 +118,9 @@ void copy_elements(const at::Tensor& self, const at::Tensor& src, bool non_block
 
 void copy(const at::Tensor& self, const at::Tensor& src, bool non_blocking, OpScope& scope) {
   TORCH_CHECK(self.defined() && src.defined(), "copy_: both tensors must be defined");
+  TORCH_CHECK(!self._is_zerotensor(),
+              "ZeroTensors are immutable. Please materialize the tensor using `.clone()`, if you want a mutable zero "
+              "tensor.");
   if (self.sizes() == src.sizes())
     copy_elements(self, src, non_blocking, scope);
   else

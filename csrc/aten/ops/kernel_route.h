@@ -34,4 +34,7 @@ bool bmm(const at::Tensor& self, const at::Tensor& mat2, at::Tensor& out);
 bool addmm(const at::Tensor& self, const at::Tensor& mat1, const at::Tensor& mat2, const at::Scalar& beta,
            const at::Scalar& alpha, at::Tensor& out);
 
+// Of a zero tensor without memory, as forward-mode differentiation makes them: another one, and no task.
+bool dot(const at::Tensor& self, const at::Tensor& other, at::Tensor& out);
+
 }  // namespace npu::aten::kernel_route

@@ -2,6 +2,8 @@
 
 #include <ATen/ops/add.h>
 #include <ATen/ops/addcmul.h>
+#include <ATen/ops/bincount.h>
+#include <ATen/ops/histc.h>
 #include <ATen/ops/mul.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/sub.h>
@@ -35,6 +37,23 @@ at::Tensor with_bias(const at::Tensor& gates, const OptionalTensor& bias) {
 }  // namespace
 
 void conj_physical_(at::Tensor& self) { self.conj_physical_(); }
+
+void histc(const at::Tensor& self, int64_t bins, const at::Scalar& min, const at::Scalar& max, const at::Tensor& out) {
+  if (!at::isIntegralType(self.scalar_type(), /*includeBool=*/false)) return give(at::histc(self, bins, min, max), out);
+  const at::Tensor all = self.to(at::kLong).flatten();
+  int64_t low = min.toLong(), high = max.toLong();
+  if (low == high && all.numel() != 0) {
+    low = all.min().item<int64_t>();
+    high = all.max().item<int64_t>();
+  }
+  if (low == high) {
+    --low;
+    ++high;
+  }
+  const at::Tensor values = all.masked_select((all >= low) & (all <= high));
+  const at::Tensor bin = ((values - low) * bins).floor_divide(high - low).clamp_max(bins - 1);
+  give(at::bincount(bin, {}, bins), out);
+}
 
 void lstm_cell(const at::Tensor& input_gates, const at::Tensor& hidden_gates, const at::Tensor& cx,
                const OptionalTensor& input_bias, const OptionalTensor& hidden_bias, const at::Tensor& hy,

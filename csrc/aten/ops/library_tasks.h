@@ -21,6 +21,9 @@ using OptionalTensor = std::optional<at::Tensor>;
 
 void conj_physical_(at::Tensor& self);
 
+// Integers too, which the CPU lacks and CUDA has: programs for accelerators pass them.
+void histc(const at::Tensor& self, int64_t bins, const at::Scalar& min, const at::Scalar& max, const at::Tensor& out);
+
 void convolution(const TaskContext& context, const at::Tensor& input, const at::Tensor& weight,
                  const OptionalTensor& bias, at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation,
                  bool transposed, at::IntArrayRef output_padding, int64_t groups, const at::Tensor& out);

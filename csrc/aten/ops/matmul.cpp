@@ -1,12 +1,15 @@
 // Matrix products of the kernel route (kernel_route.h), and the BLAS that the kernels use: the one inside libtorch_cpu.
 #include "kernels/matmul.h"
 
+#include <ATen/ops/_efficientzerotensor.h>
+
 #include <algorithm>
 
 #include "aten/ops/environment.h"
 #include "aten/ops/kernel_operand.h"
 #include "aten/ops/kernel_route.h"
 #include "aten/ops/numbers.h"
+#include "aten/ops/shape_rules.h"
 
 // Fortran's BLAS, exported by libtorch_cpu; column-major.
 extern "C" {
@@ -114,6 +117,12 @@ bool prepare_out(const at::Tensor& a, const at::Tensor& b, at::IntArrayRef sizes
          out.device() == a.device() && disjoint(out, a) && disjoint(out, b);
 }
 
+// The CPU has a loop of its own for tiny products of a batch, and takes vectors together: other roundings than gemm's.
+bool rounds_otherwise(const MatmulArguments& product) {
+  constexpr int64_t kTinyMultiplyAdds = 400;
+  return product.n == 1 || product.m * product.n * product.k < kTinyMultiplyAdds;
+}
+
 void launch_product(const TaskInfo& info, const at::Tensor& a, const at::Tensor& b, const at::Tensor& out,
                     MatmulArguments& arguments) {
   arguments.out = out.mutable_data_ptr();
@@ -155,7 +164,8 @@ bool mm(const at::Tensor& self, const at::Tensor& mat2, at::Tensor& out) {
 
 bool bmm(const at::Tensor& self, const at::Tensor& mat2, at::Tensor& out) {
   MatmulArguments arguments;
-  if (!describe(self, mat2, 3, arguments) || !prepare_out(self, mat2, {arguments.batch, arguments.m, arguments.n}, out))
+  if (!describe(self, mat2, 3, arguments) || rounds_otherwise(arguments) ||
+      !prepare_out(self, mat2, {arguments.batch, arguments.m, arguments.n}, out))
     return false;
   launch_product(kernels::kBmm, self, mat2, out, arguments);
   return true;
@@ -175,6 +185,13 @@ bool addmm(const at::Tensor& self, const at::Tensor& mat1, const at::Tensor& mat
   if (!prepare_out(mat1, mat2, {arguments.m, arguments.n}, out)) return false;
   if (arguments.beta == 0) arguments.self = nullptr;  // not read, so NaN does not spread
   launch_product(kernels::kAddmm, mat1, mat2, out, arguments);
+  return true;
+}
+
+bool dot(const at::Tensor& self, const at::Tensor& other, at::Tensor& out) {
+  if (!self._is_zerotensor() && !other._is_zerotensor()) return false;
+  shapes::dot(self, other, /*conjugates_self=*/false);  // refuses what does not fit
+  out = at::_efficientzerotensor({}, self.options());
   return true;
 }
 
