@@ -48,6 +48,7 @@ CALLS: list[tuple] = [
     (aten._compute_linear_combination.default, (numbers(3, 4, 4), numbers(2, 3))),
     (aten._ctc_loss.Tensor, (LOG_PROBS, TARGETS, torch.tensor([12, 11]), torch.tensor([3, 2]))),
     (aten._ctc_loss.default, (LOG_PROBS, TARGETS, [12, 11], [3, 2])),
+    (aten._grouped_mm.default, (numbers(8, 16), numbers(4, 16, 8), torch.tensor([2, 4, 6, 8], dtype=torch.int32))),
     (aten._standard_gamma_grad.default, (WHOLE[0, 0].abs(), WHOLE.abs())),
     (aten._dirichlet_grad.default, (WHOLE.softmax(-1), WHOLE.abs() + 1, (WHOLE.abs() + 1).sum(-1, True))),
     (aten._embedding_bag.default, (numbers(7, 4), INDICES, OFFSETS, False, 0)),

@@ -236,3 +236,17 @@ def test_gelu_is_that_of_the_cpu_to_the_last_bit(approximate):
         backward = torch.ops.aten.gelu_backward
         expected = backward(part, part, approximate=approximate)
         assert torch.equal(backward(npu, npu, approximate=approximate).cpu(), expected)
+
+
+@pytest.mark.parametrize(
+    "sizes", [((8, 16), (4, 16, 8)), ((4, 8, 16), (16, 8)), ((8, 16), (16, 8)), ((4, 8, 16), (4, 16, 8))]
+)
+def test_products_of_groups_do_not_read_the_offsets_on_the_host(sizes):
+    a, b = (torch.randn(size, generator=torch.Generator().manual_seed(0)) for size in sizes)
+    ends = torch.tensor([2, 4, 6, 8], dtype=torch.int32) * (2 if sizes == ((8, 16), (16, 8)) else 1)
+    ends = None if a.dim() == b.dim() == 3 else ends
+    expected = torch._grouped_mm(a, b, ends)
+    a, b, ends = a.npu(), b.npu(), None if ends is None else ends.npu()
+    with Gate():
+        result = torch._grouped_mm(a, b, ends)
+    assert torch.equal(result.cpu(), expected) and result.stride() == expected.stride()
