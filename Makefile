@@ -14,8 +14,8 @@ help:  ## lists the targets
 	@tools/setup_env.sh build test
 	@touch $@
 
-.venv/ready-%: .venv/ready requirements/%.txt
-	@tools/setup_env.sh $*
+.venv/ready-lint: .venv/ready requirements/lint.txt
+	@tools/setup_env.sh lint
 	@touch $@
 
 build: .venv/ready  ## builds the libraries into build/release and the package folder

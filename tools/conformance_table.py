@@ -73,7 +73,8 @@ def markdown(areas: dict[str, Entry], waiting: list[str]) -> Iterator[str]:
         skipped, differences = sum(area["skipped"].values()), len(area["differences"])
         yield f"| {area['title']} | {area['passed_on_cpu']} | {area['passed_on_npu']} | {skipped} | {differences} |"
     if waiting:
-        yield f"\nNot run yet: {'; '.join(waiting)}."
+        yield "\nNot run yet:\n"
+        yield from (f"- {title}" for title in waiting)
     yield "\n## Differences\n"
     yield from reasons({title: by_reason(area["differences"]) for title, area in titled(areas)}, "None.")
     figures = {title: area["figures"] for title, area in titled(areas) if area["figures"]}

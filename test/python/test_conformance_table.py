@@ -61,7 +61,7 @@ def test_document_groups_differences_by_reason(tmp_path: Path):
     assert text.startswith("# Conformance\n\nWritten by hand.\n")
     assert text.count("| Few | 6 | 1 | 0 | 5 |") == 1
     assert "- Few: ValueError: a\\_b: `test_0`, `test_1`, `test_2` and 2 more" in text
-    assert "Not run yet: Later.\n" in text
+    assert "Not run yet:\n\n- Later\n" in text
     assert "| test | cosine |\n|---|---|\n| test_bert | 0.99 |" in text
     assert list(table.read(tmp_path)) == ["few"]
     assert json.loads((tmp_path / "conformance.json").read_text())["areas"]["few"]["figures"]
