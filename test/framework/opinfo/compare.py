@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import fnmatch
+import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,14 +18,16 @@ import yaml
 from torch.testing._internal.opinfo.core import SampleInput
 from torch.utils import _pytree as pytree
 
-from torch_npu_lite import _C
-
 WAITS = yaml.safe_load((Path(__file__).parent / "host_waits.yaml").read_text())
-# Entries whose values differ because they draw random numbers; all else is compared.
+# Entries whose values differ because they draw random numbers or are not initialised; all else is compared.
 RANDOM = (
     "*rand*", "*dropout*", "*normal*", "*bernoulli*", "*multinomial*", "uniform", "exponential", "cauchy", "geometric",
     "*rrelu*", "*_lowrank", "nn.functional.fractional_max_pool*", "nn.functional.multi_head_attention_forward",
+    "empty*", "new_empty*",
 )  # fmt: skip
+
+
+DEVICE = re.compile(r"\b(npu|privateuseone|cpu)\b(:0)?", re.IGNORECASE)
 
 
 def matches(name: str, patterns: Iterable[str]) -> bool:
@@ -37,7 +40,7 @@ def may_wait(entry: str) -> bool:
 
 
 def draws(entry: str, sample: SampleInput) -> bool:
-    """Whether the values of this call are random."""
+    """Whether the values of this call are random, or whatever the memory held."""
     return matches(entry, RANDOM) or bool(sample.kwargs.get("dropout_p"))
 
 
@@ -49,6 +52,7 @@ class Mover:
     """Copies tensors to a device as they lie in memory: views of one storage stay views of one storage.
 
     Sizes, strides, offsets, lazy bits and requires_grad are kept. A torch.device becomes the device moved to.
+    What is no strided CPU tensor stays as it is.
     """
 
     def __init__(self, device: str) -> None:
@@ -60,9 +64,9 @@ class Mover:
         return pytree.tree_map(self.one, tree)
 
     def one(self, leaf: Any) -> Any:
-        if isinstance(leaf, torch.device):
+        if isinstance(leaf, torch.device) or (isinstance(leaf, str) and leaf == "cpu"):
             return torch.device(self.device)
-        if not isinstance(leaf, torch.Tensor):
+        if not isinstance(leaf, torch.Tensor) or not leaf.is_cpu or leaf.layout != torch.strided:
             return leaf
         if id(leaf) not in self.tensors:
             self.tensors[id(leaf)] = (self.tensor(leaf), leaf)
@@ -93,33 +97,42 @@ def noncontiguous(sample: SampleInput) -> SampleInput:
     return sample.noncontiguous()
 
 
-def laid_out(sample: SampleInput, like: Callable) -> SampleInput:
-    def change(tensor: torch.Tensor) -> torch.Tensor:
-        return like(tensor.detach()).requires_grad_(tensor.requires_grad)
-
-    parts = (sample.input, sample.args, sample.kwargs)
-    sample.input, sample.args, sample.kwargs = pytree.tree_map_only(torch.Tensor, change, parts)
-    return sample
-
-
 def permuted(sample: SampleInput) -> SampleInput:
     return laid_out(sample, lambda t: t.transpose(0, -1).contiguous().transpose(0, -1) if t.dim() > 1 else t)
 
 
 def channels_last(sample: SampleInput) -> SampleInput:
     formats = {4: torch.channels_last, 5: torch.channels_last_3d}
-    return laid_out(sample, lambda t: t.contiguous(memory_format=formats.get(t.dim(), torch.contiguous_format)))
+    return laid_out(sample, lambda t: t.contiguous(memory_format=formats[t.dim()]) if t.dim() in formats else t)
+
+
+def laid_out(sample: SampleInput, like: Callable) -> SampleInput:
+    def change(tensor: torch.Tensor) -> torch.Tensor:
+        return like(tensor.detach()).requires_grad_(tensor.requires_grad)
+
+    parts = pytree.tree_map_only(torch.Tensor, change, (sample.input, sample.args, sample.kwargs))
+    changed = SampleInput(parts[0], args=parts[1], kwargs=parts[2])
+    changed.output_process_fn_grad = sample.output_process_fn_grad
+    return changed
+
+
+def same_layout(one: SampleInput, other: SampleInput) -> bool:
+    """Whether a change of layout has left all tensors as they were."""
+    pairs = zip(*(tensors((s.input, s.args, s.kwargs)) for s in (one, other)), strict=True)
+    return all(a.stride() == b.stride() for a, b in pairs)
 
 
 LAYOUTS = (noncontiguous, permuted, channels_last)
 
 
 class Outcome:
-    """What a call gave: results, gradients, and which argument each result shares memory with."""
+    """What a call gave: results, gradients, which argument each result shares memory with, warnings; or its error."""
 
-    def __init__(self, results: Any, gradients: list, arguments: Any) -> None:
+    def __init__(self, results: Any = None, gradients: Any = None, arguments: Any = None, error: Any = None) -> None:
         self.results = results
         self.gradients = gradients
+        self.error = error
+        self.warnings: list[str] = []
         owners = [tensor.untyped_storage().data_ptr() for tensor in tensors(arguments)]
         self.aliases = [
             [i for i, owner in enumerate(owners) if owner and owner == tensor.untyped_storage().data_ptr()]
@@ -127,19 +140,33 @@ class Outcome:
         ]
 
 
-def layout(tensor: torch.Tensor) -> tuple:
-    """All of a tensor but its values; the strides of an empty tensor mean nothing."""
-    strides = tensor.stride() if tensor.numel() else None
-    return tensor.dtype, tensor.shape, strides, tensor.storage_offset(), tensor.is_conj(), tensor.is_neg()
+def without_device(text: str) -> str:
+    """The first line of a message, as the CPU would say it."""
+    return DEVICE.sub("cpu", text.partition("\n")[0])
 
 
-def assert_like(actual: Any, expected: Any, *, rtol: float, atol: float, values: bool = True) -> None:
+def layout(tensor: torch.Tensor) -> dict[str, Any]:
+    """All of a tensor but its values; strides of dimensions of one element, or of an empty tensor, mean nothing."""
+    pairs = list(zip(tensor.shape, tensor.stride(), strict=True))
+    return {
+        "dtype": tensor.dtype,
+        "shape": tuple(tensor.shape),
+        "stride": tuple(stride for size, stride in pairs if size > 1) if tensor.numel() else None,
+        "storage offset": tensor.storage_offset(),
+        "conj bit": tensor.is_conj(),
+        "neg bit": tensor.is_neg(),
+    }
+
+
+def assert_like(actual: Any, expected: Any, *, rtol: float = 0, atol: float = 0, values: bool = True) -> None:
     """Two trees of results agree; `values=False` leaves out the values of tensors (random numbers)."""
     for a, e in zip(pytree.tree_leaves(actual), pytree.tree_leaves(expected), strict=True):
         if not isinstance(e, torch.Tensor):
-            assert type(a) is type(e)
+            assert type(a) is type(e), f"{type(a)} instead of {type(e)}"
             continue
-        assert layout(a) == layout(e)
+        wanted = layout(e)
+        for what, found in layout(a).items():
+            assert found == wanted[what], f"{what} {found} instead of {wanted[what]}"
         if values:
             torch.testing.assert_close(a.detach().cpu(), e.detach(), rtol=rtol, atol=atol, equal_nan=True)
 
@@ -148,16 +175,16 @@ def assert_like(actual: Any, expected: Any, *, rtol: float, atol: float, values:
 def on_device(note: Callable[[dict], None], *, waits_allowed: bool) -> Iterator[None]:
     """Runs a block on npu: no operator of it may fall back, nor wait for the device unless `waits_allowed`.
 
-    `note` is given the counters of the operators that were called. A blocking copy to the host waits by contract. Each
-    operator's call counts as the first of its kind, so what the CPU accepts has to pass a rehearsal over zeros as well.
+    `note` is given the counters of the operators that were called. A blocking copy to the host waits by contract.
     """
     torch.npu.synchronize()
-    _C.forget_rehearsals()
     torch.npu.op_stats(reset=True)
     yield
     stats = torch.npu.op_stats(reset=True)
     note(stats)
-    assert [name for name, counts in stats.items() if counts["fallback"]] == []
+    fallbacks = [name for name, counts in stats.items() if counts["fallback"]]
+    assert not fallbacks, f"operators without a route: {fallbacks}"
     if not waits_allowed:
         stats.pop("aten::copy_", None)
-        assert [name for name, counts in stats.items() if counts["synchronous"] or counts["host_waits"]] == []
+        waits = [name for name, counts in stats.items() if counts["synchronous"] or counts["host_waits"]]
+        assert not waits, f"operators that waited for the device: {waits}"

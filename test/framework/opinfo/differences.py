@@ -1,0 +1,105 @@
+"""Where npu may differ from the CPU over op_db, and why. Patterns are fnmatch's, over an entry's full name."""
+
+from __future__ import annotations
+
+import torch
+
+
+def why(reason: str, *patterns: str) -> dict[str, str]:
+    return dict.fromkeys(patterns, reason)
+
+
+# Entries that are left out.
+SKIPPED = {
+    **why("operators on sparse tensors, which have tests of their own", "sparse.*", "to_sparse"),
+    **why("compiled for CUDA at run time; the CPU has none", "jiterator*"),
+}
+
+# Entries whose samples the CPU refuses, so that nothing is compared but the refusal.
+NOT_COMPARED: dict[str, str] = {}
+
+# "entry number" of calls that are refused, but in other words.
+OTHER_WORDS = {
+    **why("npu checks that an index is in range after the layout of the output, when it runs", "kthvalue 0"),
+    **why("npu's words say what would be right", "narrow_copy 1", "narrow_copy 6", "ormqr 0"),
+    **why("probabilities are checked on the device, with one text for all that is wrong with them", "multinomial *"),
+    **why("npu does not check whether the output overlaps itself", "index_select 0"),
+}
+
+# Entries whose results on the CPU are lazy conjugates, where those of npu hold the values.
+CONJUGATES = {
+    **why("whether the CPU's result is one depends on the layouts of its arguments", "linalg.lu_solve"),
+}
+
+# "entry mode layout" that are left out because the CPU is at fault, or free to choose.
+CPU_DIFFERS = {
+    **why(
+        "the CPU writes past the end of such outputs",
+        *("tril out-transposed *", "triu out-transposed *", "lu_unpack out-transposed *", "linalg.lu out-transposed *"),
+    ),
+    **why(
+        "the CPU leaves outputs of strided inputs, and strided outputs, unwritten",
+        *("*native_batch_norm* out *", "*native_batch_norm* out-transposed *", "nn.functional.gelu out-transposed *"),
+    ),
+    **why(
+        "the CPU's choice of kernel decides how small gradients lie",
+        *("nn.functional.conv2d backward channels_last", "nn.functional.conv_transpose?d backward channels_last"),
+    ),
+    **why("the CPU refuses to derive where the gradient would not be contiguous", "nn.functional.nll_loss backward *"),
+}
+
+# Outputs of the caller's that are not as the operator would make them.
+OUTPUTS = {
+    **why(
+        "npu refuses outputs of another dtype, in words of its own",
+        *(f"{entry} out-{kind} *" for kind in ("wider", "narrower") for entry in (
+            "*native_batch_norm*", "add", "addbmm", "addr", "cholesky_inverse", "conj_physical", "fft.ihfft*", "frexp",
+            "geqrf", "hist*", "index_select", "linalg.householder_product", "linalg.solve_triangular", "logsumexp",
+            "mode", "nan_to_num", "narrow_copy", "nn.functional.logsigmoid", "ormqr", "searchsorted", "take", "where",
+        )),
+    ),
+    **why(
+        "npu resizes outputs with a warning and in its own layout, also where the CPU gives none or refuses",
+        *(f"{entry} out-larger *" for entry in (
+            "*native_batch_norm*", "addbmm", "arange", "cholesky_inverse", "eye", "geqrf", "kthvalue",
+            "linalg.householder_product", "linspace*", "logspace*", "mode", "narrow_copy", "nn.functional.logsigmoid",
+            "normal*", "ormqr",
+        )),
+        "normal* out-empty *",
+    ),
+    **why("a tensor that does not fit is refused in words of expand", "matmul out-*", "nn.functional.linear out-*"),
+    **why("a tensor that does not fit is refused in other words", "addr in_place *"),
+}  # fmt: skip
+
+LAYOUTS = {
+    **why("npu pads into contiguous tensors", "nn.functional.pad.re* * channels_last"),
+    **why("a result keeps the layout that the CPU makes contiguous", "angle * permuted"),
+    **why(
+        "a gradient keeps the layout that the CPU makes contiguous", "nn.functional.binary_cross_entropy* backward *"
+    ),
+    **why("the gradient of broadcast or permuted batches has the size of the batch", "cdist backward *"),
+    **why("the CPU refuses channels last without a batch; npu later", "nn.functional.max_pool3d backward *"),
+}
+
+# "entry mode layout" that are left out.
+ALLOWED = {**CPU_DIFFERS, **OUTPUTS, **LAYOUTS}
+
+GEMM = "the CPU picks among products of its own, MKL's and oneDNN's by size; npu runs one gemm for each matrix"
+DERIVED = f"its derivative is made of matrix products: {GEMM}"
+
+# Entries whose values may differ in the last bits.
+ROUNDED = {
+    **why(GEMM, "bmm", "matmul", "einsum", "nn.functional.bilinear", "nn.functional.linear", "linalg.matrix_power"),
+    **why(GEMM, "nn.functional.scaled_dot_product_attention", "pinverse", "nn.functional.linear_cross_entropy*"),
+    **why(DERIVED, "cholesky_*", "linalg.*", "lu", "lu_solve", "norm.nuc", "ormqr", "qr", "svd*", "triangular_solve"),
+    **why("the CPU takes oneDNN's for some layouts", "nn.functional.gelu"),
+    **why("npu computes the first power of complex numbers", "istft", "nn.functional.rms_norm", "square", "pow"),
+}
+
+# (rtol, atol) of rounded values.
+TOLERANCE = {
+    torch.float64: (1e-7, 1e-7),
+    torch.float32: (2e-3, 2e-4),
+    torch.bfloat16: (5e-2, 5e-2),
+    torch.float16: (2e-2, 2e-2),
+}
