@@ -31,6 +31,7 @@ WAITING = {
     "nn.BatchNorm1d": "without momentum PyTorch reads the count of batches on the host",
     "nn.BatchNorm2d": "without momentum PyTorch reads the count of batches on the host",
     "nn.BatchNorm3d": "without momentum PyTorch reads the count of batches on the host",
+    "nn.LinearCrossEntropyLoss": "PyTorch selects the targets that count by a mask",
     "nn.GaussianNLLLoss": "PyTorch checks on the host that variances are positive",
 }
 # Modules whose samples the CPU refuses, with the reason.
