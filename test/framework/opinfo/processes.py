@@ -10,10 +10,11 @@ from conftest import ROOT, child_environment
 
 
 def start(*arguments: object, **settings: str) -> subprocess.Popen:
-    """Starts Python with these arguments in the repository's root."""
+    """Starts Python with these arguments in the repository's root; sets (of samples) have one order in all processes."""
     command = [sys.executable, *map(str, arguments)]
     pipe = subprocess.PIPE
-    return subprocess.Popen(command, env=child_environment(**settings), cwd=ROOT, stdout=pipe, stderr=pipe, text=True)
+    environment = child_environment(PYTHONHASHSEED="0", **settings)
+    return subprocess.Popen(command, env=environment, cwd=ROOT, stdout=pipe, stderr=pipe, text=True)
 
 
 def finish(process: subprocess.Popen) -> str:
