@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import io
 
 import pytest
@@ -72,6 +73,35 @@ def test_exported_training_graph_differentiates(model):
     model.cpu()(x)[1].sum().backward()
     for name, parameter in model.named_parameters():
         torch.testing.assert_close(gradients[name].cpu(), parameter.grad, rtol=1e-3, atol=1e-5)
+
+
+def describe_program() -> list[tuple]:
+    """Calls layers, random numbers, views, copies and factories on npu; all of the results but their values."""
+    layer = nn.Linear(4, 5, device="npu")
+    x = torch.randn(3, 4, device="npu:1").to("npu:0").requires_grad_()
+    y = nn.functional.dropout(layer(x), 0.5).t().softmax(0)
+    results = y, y.argmax(1), y.half(), x.cpu(), y[:, 1:], x @ x.t(), torch.arange(3, device=x.device)
+    return [(t.device, t.shape, t.stride(), t.dtype, t.requires_grad) for t in results]
+
+
+def test_nothing_is_initialised_by_tensors_without_data(run_child):
+    child = run_child(
+        f"""
+from torch import nn
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.experimental.proxy_tensor import make_fx
+
+{inspect.getsource(describe_program)}
+with FakeTensorMode():
+    described = describe_program()
+    graph = make_fx(lambda x: x.relu() + torch.ones(2, device=x.device))(torch.ones(3, 2, device="npu"))
+assert not torch.npu.is_initialized()
+assert described == describe_program()
+assert graph(torch.ones(1, 2, device="npu")).tolist() == [[2, 2]]
+assert torch.npu.is_initialized()
+"""
+    )
+    assert child.returncode == 0, child.stderr
 
 
 def test_fake_tensors_may_live_on_devices_that_this_machine_has_not():

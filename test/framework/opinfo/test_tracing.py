@@ -30,6 +30,10 @@ SKIPPED = {
     "to_sparse": "makes sparse tensors, whose layout cannot be compared",
     "to": "its samples name the CPU",
 }
+# Entries whose fake results differ from real ones, with the reason.
+DIFFERENT = {
+    "*native_batch_norm*": "in evaluation PyTorch's rule saves statistics on all but the CPU, whose kernel saves none",
+}
 
 Arguments = tuple[tuple, dict]
 
@@ -41,10 +45,10 @@ def arguments_on(device: str, sample: SampleInput) -> Arguments:
     return positional, keywords
 
 
-def described(results: Any) -> list[tuple]:
+def described(results: Any) -> list:
     """All of the results but their values; devices without their number, which the CPU has not."""
     leaves = pytree.tree_leaves(results)
-    return [(*layout(leaf), leaf.device.type) if isinstance(leaf, Tensor) else type(leaf) for leaf in leaves]
+    return [{**layout(leaf), "device": leaf.device.type} if isinstance(leaf, Tensor) else type(leaf) for leaf in leaves]
 
 
 def attempt(function: Callable) -> Any:
@@ -81,6 +85,9 @@ def cases(variants: tuple, quick: tuple) -> Iterator:
 @pytest.mark.parametrize(("op", "dtype"), list(cases(DTYPES, quick=(torch.float32,))))
 def test_fake_results_are_described_as_real_ones(op, dtype, record_property):
     compared = 0
+    reason = next((reason for pattern, reason in DIFFERENT.items() if matches(op.full_name, [pattern])), None)
+    if reason is not None:
+        pytest.xfail(reason)
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")
         for sample in itertools.islice(op.sample_inputs("cpu", dtype), SAMPLES):
