@@ -11,9 +11,9 @@ from vision_programs import PROGRAMS as OTHERS
 
 pytestmark = pytest.mark.conformance
 
-# Of the largest magnitude among all evaluation results, losses, parameters, gradients or buffers. Most programs are
-# bit-equal; the others differ in the last bits of a product, and five steps carry that on.
-TOLERANCE = {"evaluation": 1e-6, "loss": 1e-6, "parameter": 2e-6, "gradient": 1e-4, "buffer": 5e-6}
+# Of the largest magnitude among all evaluation results, losses, parameters, gradients or buffers. Nearly all programs are
+# bit-equal; in a few a convolution or an LSTM differs in its last bits, and five steps carry that on.
+TOLERANCE = 5e-6
 
 
 @pytest.mark.parametrize("program", [*TEXT, *OTHERS, *LIBRARIES], ids=str)
@@ -30,5 +30,5 @@ def test_equals_the_cpu(program: Program, record_property):
     record_property("difference", float(f"{max(found.relative for found in differences.values()):.1g}"))
     assert usage.fallbacks == []
     assert unlisted_waits(usage) == []
-    too_large = {kind: found for kind, found in differences.items() if found.relative > TOLERANCE[kind]}
+    too_large = {kind: found for kind, found in differences.items() if found.relative > TOLERANCE}
     assert too_large == {}
