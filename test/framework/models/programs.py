@@ -59,6 +59,11 @@ def architecture(
     return Program(f"{model_type}-{attention}" if attention else model_type, build, make_inputs)
 
 
+def both_attentions(model_type: str, head: str, make_inputs: Callable[[], Inputs], **settings: Any) -> list[Program]:
+    """The architecture with attention written out and with scaled_dot_product_attention."""
+    return [architecture(model_type, head, make_inputs, attention, **settings) for attention in ("eager", "sdpa")]
+
+
 def generator() -> torch.Generator:
     return torch.Generator().manual_seed(11)
 

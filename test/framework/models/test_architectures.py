@@ -6,17 +6,18 @@ import pytest
 from comparison import Usage, largest_differences, run, seed, unlisted_waits
 from library_programs import PROGRAMS as LIBRARIES
 from programs import Program
+from signal_programs import PROGRAMS as SIGNALS
 from text_programs import PROGRAMS as TEXT
-from vision_programs import PROGRAMS as OTHERS
+from vision_programs import PROGRAMS as IMAGES
 
 pytestmark = pytest.mark.conformance
 
-# Of the largest magnitude among all evaluation results, losses, parameters, gradients or buffers. Nearly all programs are
-# bit-equal; in a few a convolution or an LSTM differs in its last bits, and five steps carry that on.
+# Of the largest magnitude among all evaluation results, losses, parameters, gradients or buffers. Nearly all programs
+# are bit-equal; in a few a convolution or an LSTM differs in its last bits, and five steps carry that on.
 TOLERANCE = 5e-6
 
 
-@pytest.mark.parametrize("program", [*TEXT, *OTHERS, *LIBRARIES], ids=str)
+@pytest.mark.parametrize("program", [*TEXT, *IMAGES, *SIGNALS, *LIBRARIES], ids=str)
 def test_equals_the_cpu(program: Program, record_property):
     seed()
     module, inputs, usage, reference = program.build(), program.make_inputs(), Usage(), Usage()

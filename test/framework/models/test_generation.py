@@ -9,9 +9,10 @@ import pytest
 import torch
 from comparison import Usage, move, seed, unlisted_waits, watch
 from programs import Program
+from signal_programs import PROGRAMS as SIGNALS
 from text_programs import PROGRAMS as TEXT
 from torch import nn
-from vision_programs import PROGRAMS as OTHERS
+from vision_programs import PROGRAMS as IMAGES
 
 pytestmark = pytest.mark.conformance
 
@@ -29,7 +30,7 @@ METHODS: dict[str, dict[str, Any]] = {
 NEW_TOKENS = 12
 REPETITION_PENALTY = 3.0  # random weights like to repeat a token, which would prove little
 
-programs = {program.name: program for program in [*TEXT, *OTHERS]}
+programs = {program.name: program for program in [*TEXT, *IMAGES, *SIGNALS]}
 every_generator = pytest.mark.parametrize("program", [programs[name] for name in GENERATORS], ids=str)
 
 

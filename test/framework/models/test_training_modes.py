@@ -8,13 +8,14 @@ import pytest
 import torch
 from comparison import STEPS, Usage, evaluate, largest_differences, layout, move, run, seed, train
 from programs import Program
+from signal_programs import PROGRAMS as SIGNALS
 from text_programs import PROGRAMS as TEXT
 from torch import nn
-from vision_programs import PROGRAMS as OTHERS
+from vision_programs import PROGRAMS as IMAGES
 
 pytestmark = pytest.mark.conformance
 
-programs = {program.name: program for program in [*TEXT, *OTHERS]}
+programs = {program.name: program for program in [*TEXT, *IMAGES, *SIGNALS]}
 
 
 def choose(*names: str) -> pytest.MarkDecorator:

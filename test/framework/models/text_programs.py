@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from programs import LENGTH, VOCABULARY, Inputs, architecture, tokens
+import torch
+from programs import LENGTH, VOCABULARY, Inputs, architecture, both_attentions, tokens
 
 SIZES = {
     "vocab_size": VOCABULARY,
@@ -53,26 +54,23 @@ def padded_to(length: int):
 def layout() -> Inputs:
     inputs = tokens()
     corner = inputs["input_ids"].unsqueeze(-1).expand(-1, -1, 2) % 20
-    import torch
-
     return inputs | {"bbox": torch.cat([corner, corner + 10], dim=-1)}
 
 
-def both(model_type: str, head: str, make_inputs=tokens, **settings) -> list:
-    """The architecture with attention written out and with scaled_dot_product_attention."""
-    return [architecture(model_type, head, make_inputs, attention, **settings) for attention in ("eager", "sdpa")]
-
-
 ENCODERS = [
-    *both("bert", "ForMaskedLM", **SIZES),
-    *both("roberta", "ForMaskedLM", **SIZES),
-    *both("distilbert", "ForMaskedLM", vocab_size=VOCABULARY, dim=32, n_layers=2, n_heads=4, hidden_dim=48),
-    *both("electra", "ForMaskedLM", embedding_size=16, **SIZES),
-    *both("albert", "ForMaskedLM", embedding_size=16, **SIZES),
+    *both_attentions("bert", "ForMaskedLM", tokens, **SIZES),
+    *both_attentions("roberta", "ForMaskedLM", tokens, **SIZES),
+    *both_attentions(
+        "distilbert", "ForMaskedLM", tokens, vocab_size=VOCABULARY, dim=32, n_layers=2, n_heads=4, hidden_dim=48
+    ),
+    *both_attentions("electra", "ForMaskedLM", tokens, embedding_size=16, **SIZES),
+    *both_attentions("albert", "ForMaskedLM", tokens, embedding_size=16, **SIZES),
     architecture("deberta", "ForMaskedLM", tokens, relative_attention=True, pos_att_type=["c2p", "p2c"], **SIZES),
     architecture("deberta-v2", "ForMaskedLM", tokens, relative_attention=True, pos_att_type=["c2p", "p2c"], **SIZES),
     architecture("mpnet", "ForMaskedLM", tokens, **SIZES),
-    *both("modernbert", "ForMaskedLM", **SIZES, bos_token_id=2, eos_token_id=3, cls_token_id=2, sep_token_id=3),
+    *both_attentions(
+        "modernbert", "ForMaskedLM", tokens, **SIZES, bos_token_id=2, eos_token_id=3, cls_token_id=2, sep_token_id=3
+    ),
     architecture("convbert", "ForMaskedLM", tokens, embedding_size=16, conv_kernel_size=3, num_groups=1, **SIZES),
     architecture("squeezebert", "ForMaskedLM", tokens, embedding_size=32, **SIZES),
     architecture(
@@ -130,7 +128,9 @@ ENCODERS = [
 ]
 
 DECODERS = [
-    *both("gpt2", "ForCausalLM", vocab_size=VOCABULARY, n_positions=64, n_embd=32, n_layer=2, n_head=4),
+    *both_attentions(
+        "gpt2", "ForCausalLM", tokens, vocab_size=VOCABULARY, n_positions=64, n_embd=32, n_layer=2, n_head=4
+    ),
     architecture(
         "gpt_neo",
         "ForCausalLM",
@@ -143,7 +143,7 @@ DECODERS = [
         attention_types=[[["global", "local"], 1]],
         max_position_embeddings=64,
     ),
-    *both("gpt_neox", "ForCausalLM", **SIZES),
+    *both_attentions("gpt_neox", "ForCausalLM", tokens, **SIZES),
     architecture(
         "gptj",
         "ForCausalLM",
@@ -166,36 +166,45 @@ DECODERS = [
         n_head=4,
         rotary_dim=4,
     ),
-    *both("opt", "ForCausalLM", ffn_dim=48, word_embed_proj_dim=32, **SIZES),
+    *both_attentions("opt", "ForCausalLM", tokens, ffn_dim=48, word_embed_proj_dim=32, **SIZES),
     architecture("bloom", "ForCausalLM", tokens, vocab_size=VOCABULARY, hidden_size=32, n_layer=2, n_head=4),
-    *both("falcon", "ForCausalLM", **SIZES),
-    *both("llama", "ForCausalLM", **GROUPED),
-    *both("mistral", "ForCausalLM", sliding_window=4, **GROUPED),
-    *both("qwen2", "ForCausalLM", **GROUPED),
-    *both("qwen3", "ForCausalLM", head_dim=8, **GROUPED),
-    *both("gemma", "ForCausalLM", head_dim=8, **GROUPED),
+    *both_attentions("falcon", "ForCausalLM", tokens, **SIZES),
+    *both_attentions("llama", "ForCausalLM", tokens, **GROUPED),
+    *both_attentions("mistral", "ForCausalLM", tokens, sliding_window=4, **GROUPED),
+    *both_attentions("qwen2", "ForCausalLM", tokens, **GROUPED),
+    *both_attentions("qwen3", "ForCausalLM", tokens, head_dim=8, **GROUPED),
+    *both_attentions("gemma", "ForCausalLM", tokens, head_dim=8, **GROUPED),
     architecture(
         "gemma2", "ForCausalLM", tokens, "eager", head_dim=8, query_pre_attn_scalar=8, sliding_window=4, **GROUPED
     ),
-    *both("gemma3_text", "ForCausalLM", head_dim=8, query_pre_attn_scalar=8, sliding_window=4, **GROUPED),
-    *both("phi", "ForCausalLM", **GROUPED),
-    *both("phi3", "ForCausalLM", **GROUPED),
-    *both("stablelm", "ForCausalLM", **GROUPED),
-    *both("olmo2", "ForCausalLM", **GROUPED),
-    *both("cohere", "ForCausalLM", **GROUPED),
-    *both("granite", "ForCausalLM", **GROUPED),
-    *both("starcoder2", "ForCausalLM", **GROUPED),
+    *both_attentions(
+        "gemma3_text", "ForCausalLM", tokens, head_dim=8, query_pre_attn_scalar=8, sliding_window=4, **GROUPED
+    ),
+    *both_attentions("phi", "ForCausalLM", tokens, **GROUPED),
+    *both_attentions("phi3", "ForCausalLM", tokens, **GROUPED),
+    *both_attentions("stablelm", "ForCausalLM", tokens, **GROUPED),
+    *both_attentions("olmo2", "ForCausalLM", tokens, **GROUPED),
+    *both_attentions("cohere", "ForCausalLM", tokens, **GROUPED),
+    *both_attentions("granite", "ForCausalLM", tokens, **GROUPED),
+    *both_attentions("starcoder2", "ForCausalLM", tokens, **GROUPED),
 ]
 
 MIXTURES = [
-    *both("mixtral", "ForCausalLM", num_local_experts=4, **EXPERTS),
-    *both(
-        "qwen2_moe", "ForCausalLM", num_experts=4, shared_expert_intermediate_size=16, decoder_sparse_step=1, **EXPERTS
+    *both_attentions("mixtral", "ForCausalLM", tokens, num_local_experts=4, **EXPERTS),
+    *both_attentions(
+        "qwen2_moe",
+        "ForCausalLM",
+        tokens,
+        num_experts=4,
+        shared_expert_intermediate_size=16,
+        decoder_sparse_step=1,
+        **EXPERTS,
     ),
-    *both("qwen3_moe", "ForCausalLM", num_experts=4, decoder_sparse_step=1, head_dim=8, **EXPERTS),
-    *both(
+    *both_attentions("qwen3_moe", "ForCausalLM", tokens, num_experts=4, decoder_sparse_step=1, head_dim=8, **EXPERTS),
+    *both_attentions(
         "deepseek_v3",
         "ForCausalLM",
+        tokens,
         n_routed_experts=4,
         n_shared_experts=1,
         n_group=2,
@@ -277,12 +286,12 @@ STATE_SPACES = [
 ]
 
 SEQUENCE_TO_SEQUENCE = [
-    *both("bart", "ForSeq2SeqLM", **SEQUENCES),
-    *both("mbart", "ForSeq2SeqLM", **SEQUENCES),
-    *both("pegasus", "ForSeq2SeqLM", **SEQUENCES),
-    *both("marian", "MarianMTModel", **SEQUENCES),
-    *both("m2m_100", "ForSeq2SeqLM", **SEQUENCES),
-    *both("blenderbot", "ForSeq2SeqLM", **SEQUENCES),
+    *both_attentions("bart", "ForSeq2SeqLM", tokens, **SEQUENCES),
+    *both_attentions("mbart", "ForSeq2SeqLM", tokens, **SEQUENCES),
+    *both_attentions("pegasus", "ForSeq2SeqLM", tokens, **SEQUENCES),
+    *both_attentions("marian", "MarianMTModel", tokens, **SEQUENCES),
+    *both_attentions("m2m_100", "ForSeq2SeqLM", tokens, **SEQUENCES),
+    *both_attentions("blenderbot", "ForSeq2SeqLM", tokens, **SEQUENCES),
     architecture("t5", "ForSeq2SeqLM", tokens, **T5),
     architecture("mt5", "ForSeq2SeqLM", tokens, **T5),
     architecture("longt5", "ForSeq2SeqLM", padded_to(16), local_radius=3, **T5),
