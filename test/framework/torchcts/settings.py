@@ -1,13 +1,19 @@
-"""pytest plug-in with which make conformance runs torchcts: leaves to the run what torchcts would do again."""
+"""pytest plug-in with which make conformance runs torchcts: leaves out what takes hours and changes no result."""
 
 from __future__ import annotations
 
 import os
 
 import pytest
+from torchcts import op_metadata
 
 # Its probes of each capability start a process each, and only print.
 os.environ["_TORCHCTS_SUBPROCESS"] = "1"
+
+# For each test it asks anew which versions its thousands of operators were seen in: of the metadata it ships, always.
+shipped = op_metadata.load_op_metadata()
+versions = op_metadata._validation_metadata(shipped)
+op_metadata._validation_metadata = lambda metadata: versions
 
 
 @pytest.hookimpl(trylast=True)
