@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import textwrap
+import unittest
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -44,6 +45,25 @@ def run_child() -> Child:
         )
 
     return run
+
+
+def running_test_case() -> Callable | None:
+    """The method of the unittest.TestCase that is running, if one is."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        case = frame.f_locals.get("self")
+        if isinstance(case, unittest.TestCase):
+            return getattr(type(case), case._testMethodName, None)
+        frame = frame.f_back
+    return None
+
+
+@pytest.fixture(autouse=True, scope="session")
+def quick_samples() -> None:
+    """Lets OpInfo make samples in 1 ms instead of 55: to name the test it reads the sources of the whole stack."""
+    for name in ("torch.testing._internal.common_utils", "torch.testing._internal.opinfo.core"):
+        if name in sys.modules:
+            sys.modules[name].extract_test_fn = running_test_case
 
 
 RECORDING = bool(os.environ.get("NPU_RECORD_OP_TESTS"))

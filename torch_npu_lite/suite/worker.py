@@ -19,10 +19,13 @@ from typing import Any
 import pytest
 
 DETAIL_LINES = 60  # of a failure's report
+REASON_LENGTH = 240
 
 
 def first_line(text: str) -> str:
-    return next((line.strip() for line in text.splitlines() if line.strip()), "no message")
+    """The first line that says something, cut to REASON_LENGTH."""
+    line = next((line.strip() for line in text.splitlines() if line.strip()), "no message")
+    return line if len(line) <= REASON_LENGTH else line[: REASON_LENGTH - 3] + "..."
 
 
 def reason_of(report: pytest.TestReport | pytest.CollectReport) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 
 import pytest
+from torch.testing._internal import common_utils
+from torch.testing._internal.opinfo import core
 from torchcts import op_metadata
 
 # Its probes of each capability start a process each, and only print.
@@ -14,6 +16,9 @@ os.environ["_TORCHCTS_SUBPROCESS"] = "1"
 shipped = op_metadata.load_op_metadata()
 versions = op_metadata._validation_metadata(shipped)
 op_metadata._validation_metadata = lambda metadata: versions
+
+# For each operator's samples PyTorch looks for a TestCase in the whole stack, sources included. There is none.
+common_utils.extract_test_fn = core.extract_test_fn = lambda: None
 
 
 @pytest.hookimpl(trylast=True)
