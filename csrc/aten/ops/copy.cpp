@@ -116,15 +116,26 @@ void copy_elements(const at::Tensor& self, const at::Tensor& src, bool non_block
   }
 }
 
+// In the words of the TensorIterator that copies on the CPU.
+at::Tensor expanded(const at::Tensor& src, const at::Tensor& self) {
+  const at::DimVector sizes = at::infer_size_dimvector(self.sizes(), src.sizes());
+  TORCH_CHECK(at::IntArrayRef(sizes) == self.sizes(), "output with shape ", self.sizes(),
+              " doesn't match the broadcast shape ", at::IntArrayRef(sizes));
+  return src.expand(self.sizes());
+}
+
 void copy(const at::Tensor& self, const at::Tensor& src, bool non_blocking, OpScope& scope) {
   TORCH_CHECK(self.defined() && src.defined(), "copy_: both tensors must be defined");
   TORCH_CHECK(!self._is_zerotensor(),
               "ZeroTensors are immutable. Please materialize the tensor using `.clone()`, if you want a mutable zero "
               "tensor.");
+  if (src.is_complex() && !self.is_complex()) {
+    TORCH_WARN_ONCE("Casting complex values to real discards the imaginary part");
+  }
   if (self.sizes() == src.sizes())
     copy_elements(self, src, non_blocking, scope);
   else
-    copy_elements(self, *at::expand_inplace(self, src, "copy"), non_blocking, scope);
+    copy_elements(self, expanded(src, self), non_blocking, scope);
 }
 
 at::Tensor& copy_(at::Tensor& self, const at::Tensor& src, bool non_blocking) {

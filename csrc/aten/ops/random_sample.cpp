@@ -140,7 +140,7 @@ Tensor& normal_tensors_out(const Tensor& mean, const Tensor& std, OptionalGenera
 Tensor& normal_mean_out(const Tensor& mean, double std, OptionalGenerator generator, Tensor& out) {
   check_same_device("normal", {{"mean", mean}, {"out", out}});
   check_deviation(std);
-  at::native::resize_output(out, mean.sizes());
+  at::native::resize_output(out, at::infer_size(mean.sizes(), out.sizes()));  // the CPU's rule
   return out.normal_(0, std, std::move(generator)).add_(mean);
 }
 Tensor& normal_std_out(double mean, const Tensor& std, OptionalGenerator generator, Tensor& out) {

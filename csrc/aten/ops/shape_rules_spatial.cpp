@@ -237,6 +237,8 @@ TensorSpecs<2> max_pool3d(const at::Tensor& self, at::IntArrayRef kernel_size, a
   at::native::pool3d_shape_check(self, self.size(-4), k[0], k[1], k[2], s[0], s[1], s[2], p[0], p[1], p[2], d[0], d[1],
                                  d[2], in[0], in[1], in[2], last[0], last[1], last[2],
                                  "max_pool3d_with_indices_out_cpu_template()");
+  TORCH_CHECK(self.suggest_memory_format() != at::MemoryFormat::ChannelsLast,
+              "Unsupported memory format. Supports only ChannelsLast3d, Contiguous");
   const TensorSpec values = in_suggested_format(self, with_last(self.sizes(), last));
   TensorSpec indices = values;
   indices.options = indices.options.dtype(at::kLong);

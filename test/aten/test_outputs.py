@@ -1,0 +1,58 @@
+"""Outputs whose layout or size a CPU kernel treats in a way of its own."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+CHANNELS_LAST = {4: torch.channels_last, 5: torch.channels_last_3d}
+
+
+@pytest.mark.parametrize(("mode", "dims"), [("replicate", 4), ("replicate", 5), ("reflect", 4), ("reflect", 5)])
+def test_padding_of_channels_last(mode, dims):
+    images = torch.randn(2, 3, *[5] * (dims - 2)).contiguous(memory_format=CHANNELS_LAST[dims])
+    padding = [1, 2] * (dims - 2)
+    expected = torch.nn.functional.pad(images, padding, mode)
+    assert torch.equal(torch.nn.functional.pad(images.to("npu"), padding, mode).cpu(), expected)
+
+
+@pytest.mark.parametrize("function", [torch.tril, torch.triu])
+def test_triangles_into_transposed_batches(function):
+    matrices = torch.randn(3, 3, 5, 5)
+    memory = torch.zeros(3 * 3 * 5 * 5 + 100, device="npu")
+    out = memory[:-100].view(5, 5, 3, 3).permute(3, 2, 1, 0)
+    function(matrices.to("npu"), out=out)
+    assert torch.equal(out.cpu(), function(matrices))
+    assert memory[-100:].count_nonzero().item() == 0
+
+
+@pytest.mark.parametrize("sizes", [((3, 5), (4,)), ((3, 5), (3, 3, 5)), ((3, 1), (3, 5))])
+@pytest.mark.parametrize("source", ["cpu", "npu"])
+def test_copies_that_do_not_fit_are_refused_in_the_words_of_the_cpu(sizes, source):
+    texts = []
+    for device, other in (("cpu", "cpu"), ("npu", source)):
+        with pytest.raises(RuntimeError) as refused:
+            torch.zeros(sizes[0], device=device).copy_(torch.zeros(sizes[1], device=other))
+        texts.append(str(refused.value).partition("\n")[0])
+    assert texts[0] == texts[1]
+
+
+def test_a_complex_source_of_a_real_copy_is_warned_of():
+    torch.set_warn_always(True)
+    try:
+        with pytest.warns(UserWarning, match="Casting complex values to real discards the imaginary part"):
+            torch.zeros(3, device="npu").copy_(torch.ones(3, dtype=torch.complex64, device="npu"))
+    finally:
+        torch.set_warn_always(False)
+
+
+@pytest.mark.parametrize("exponent", [0, 1, 2, 3, -1, 0.5])
+def test_powers_of_complex_numbers_are_the_same_bits(exponent):
+    numbers = torch.randn(20, dtype=torch.complex64)
+    assert torch.equal((numbers.to("npu") ** exponent).cpu(), numbers**exponent)
+
+
+def test_channels_last_without_a_batch_is_refused_at_the_call():
+    images = torch.randn(2, 3, 6, 5).contiguous(memory_format=torch.channels_last)
+    with pytest.raises(RuntimeError, match="Supports only ChannelsLast3d, Contiguous"):
+        torch.nn.functional.max_pool3d(images.to("npu"), 3)
