@@ -1,6 +1,7 @@
 #include "runtime/blocking.h"
 
 #include <atomic>
+#include <utility>
 
 namespace npu {
 namespace {
@@ -17,7 +18,9 @@ const BlockingHooks* latest_hooks() {
   return latest == nullptr ? nullptr : &latest->hooks;
 }
 
-thread_local uint64_t t_host_waits = 0;
+std::atomic<void (*)(const char*)> g_listener{nullptr};
+
+thread_local const char* t_cause = "synchronize";  // what a program asks for outside any WaitCause
 
 }  // namespace
 
@@ -27,8 +30,15 @@ void set_blocking_hooks(const BlockingHooks& hooks) {
   }
 }
 
+void set_host_wait_listener(void (*listener)(const char* cause)) {
+  g_listener.store(listener, std::memory_order_release);
+}
+
+WaitCause::WaitCause(const char* cause) noexcept : outer_(std::exchange(t_cause, cause)) {}
+WaitCause::~WaitCause() { t_cause = outer_; }
+
 HostWait::HostWait() : hooks_(latest_hooks()) {
-  ++t_host_waits;
+  if (auto* const listener = g_listener.load(std::memory_order_acquire)) listener(t_cause);
   if (hooks_ != nullptr && hooks_->enter != nullptr) state_ = hooks_->enter();
 }
 
@@ -39,7 +49,5 @@ HostWait::~HostWait() {
 void HostWait::poll() const {
   if (hooks_ != nullptr && hooks_->poll != nullptr) hooks_->poll();
 }
-
-uint64_t host_waits_of_this_thread() noexcept { return t_host_waits; }
 
 }  // namespace npu

@@ -1,10 +1,8 @@
 // The one place where a host thread blocks on the device.
 //
 // A layer above (Python) registers hooks that release and retake its global lock around a wait, and that look for
-// signals while it lasts. Waits are counted per thread so that an operator can be charged with the waits it caused.
+// signals while it lasts. Another layer (the operators) is told of each wait and its cause.
 #pragma once
-
-#include <cstdint>
 
 #include "runtime/export.h"
 
@@ -17,6 +15,21 @@ struct BlockingHooks {
 };
 // For waits that begin later; a wait keeps the hooks it began with.
 NPU_API void set_blocking_hooks(const BlockingHooks& hooks);
+
+// Called on the waiting thread when a wait begins, with the innermost WaitCause. One listener; null = none. It must not wait.
+NPU_API void set_host_wait_listener(void (*listener)(const char* cause));
+
+// Scope that says why the calling thread is about to wait: a text that is never freed, such as "scalar to host".
+class NPU_API WaitCause {
+ public:
+  explicit WaitCause(const char* cause) noexcept;
+  ~WaitCause();
+  WaitCause(const WaitCause&) = delete;
+  WaitCause& operator=(const WaitCause&) = delete;
+
+ private:
+  const char* const outer_;
+};
 
 // Scope of one host wait that could not be answered at once.
 class NPU_API HostWait {
@@ -31,7 +44,5 @@ class NPU_API HostWait {
   const BlockingHooks* const hooks_;
   void* state_ = nullptr;
 };
-
-NPU_API uint64_t host_waits_of_this_thread() noexcept;
 
 }  // namespace npu

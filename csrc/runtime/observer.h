@@ -14,7 +14,24 @@
 
 namespace npu {
 
+// Names a task for as long as the process lives.
+struct TaskId {
+  DeviceIndex device;
+  StreamId stream;
+  uint64_t number;
+
+  bool operator==(const TaskId&) const = default;
+  struct Hash {
+    size_t operator()(const TaskId& id) const noexcept {
+      return static_cast<size_t>(id.number * 0x9E3779B97F4A7C15) ^ static_cast<size_t>(id.stream) << 8 ^
+             static_cast<size_t>(id.device);
+    }
+  };
+};
+
 struct TaskEvent {
+  TaskId id() const noexcept { return {device, stream, number}; }
+
   DeviceIndex device;
   StreamId stream;
   uint64_t number;

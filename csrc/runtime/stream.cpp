@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "runtime/blocking.h"
 #include "runtime/clock.h"
 #include "runtime/context.h"
 #include "runtime/event.h"
@@ -68,6 +69,7 @@ uint64_t Stream::launch_bytes(const Submission& submission) {
     number = context_.driver().submit(queue, submission);
   }
   if (context_.launch_blocking()) [[unlikely]] {
+    const WaitCause cause("launch blocking");
     context_.driver().wait(queue, number, Driver::kForever);
     context_.rethrow_error_of(*this, number);
   }

@@ -10,12 +10,20 @@ namespace npu {
 namespace {
 
 thread_local std::string t_calls;
+thread_local std::string t_causes;
 int g_state = 0;
 
 class BlockingTest : public testing::Test {
  protected:
-  BlockingTest() { t_calls.clear(); }
-  ~BlockingTest() override { set_blocking_hooks({}); }
+  BlockingTest() {
+    t_calls.clear();
+    t_causes.clear();
+    set_host_wait_listener([](const char* cause) { t_causes += std::string(cause) + ' '; });
+  }
+  ~BlockingTest() override {
+    set_blocking_hooks({});
+    set_host_wait_listener(nullptr);
+  }
 };
 
 BlockingHooks recording_hooks() {
@@ -27,13 +35,12 @@ BlockingHooks recording_hooks() {
           [] { t_calls += "poll "; }};
 }
 
-TEST_F(BlockingTest, WithoutHooksAWaitIsOnlyCounted) {
-  const uint64_t before = host_waits_of_this_thread();
+TEST_F(BlockingTest, WithoutHooksAWaitOnlyTellsItsCause) {
   {
     HostWait wait;
     wait.poll();
   }
-  EXPECT_EQ(host_waits_of_this_thread(), before + 1);
+  EXPECT_EQ(t_causes, "synchronize ");
   EXPECT_EQ(t_calls, "");
 }
 
@@ -68,15 +75,25 @@ TEST_F(BlockingTest, AWaitKeepsTheHooksItBeganWith) {
   EXPECT_EQ(t_calls, "enter leave ");
 }
 
-TEST_F(BlockingTest, WaitsAreCountedForEachThread) {
-  const uint64_t before = host_waits_of_this_thread();
-  uint64_t other = 0;
+TEST_F(BlockingTest, TheInnermostCauseIsTold) {
+  const WaitCause outer("outer");
+  {
+    const WaitCause inner("inner");
+    HostWait wait;
+  }
+  HostWait wait;
+  EXPECT_EQ(t_causes, "inner outer ");
+}
+
+TEST_F(BlockingTest, CausesAreThoseOfTheWaitingThread) {
+  const WaitCause cause("mine");
+  std::string other;
   std::thread([&other] {
-    HostWait first, second;
-    other = host_waits_of_this_thread();
+    HostWait wait;
+    other = t_causes;
   }).join();
-  EXPECT_EQ(other, 2u);
-  EXPECT_EQ(host_waits_of_this_thread(), before);
+  EXPECT_EQ(other, "synchronize ");
+  EXPECT_EQ(t_causes, "");
 }
 
 }  // namespace

@@ -64,6 +64,7 @@ enum class OpId : uint16_t {{
 inline constexpr size_t kOperatorCount = {len(found)};
 
 NPU_API const char* operator_name(OpId op);  // "aten::add.Tensor"
+const char* wait_cause(OpId op);             // why a synchronous operator has to wait
 
 }}  // namespace npu::aten
 """
@@ -71,6 +72,8 @@ NPU_API const char* operator_name(OpId op);  // "aten::add.Tensor"
 
 def ids_source(rows: list[Row]) -> str:
     names = "\n".join(f'      "{name}",' for _, name in operators(rows))
+    waiting = [row for row in rows if "synchronous" in row.route]
+    causes = "\n".join(f'    case OpId::{identifier(f)}: return "{row.why}";' for row in waiting for f in row.functions)
     return f"""{NOTE}#include "op_ids.h"
 
 namespace npu::aten {{
@@ -80,6 +83,13 @@ const char* operator_name(OpId op) {{
 {names}
   }};
   return names[static_cast<size_t>(op)];
+}}
+
+const char* wait_cause(OpId op) {{
+  switch (op) {{
+{causes}
+    default: return "";
+  }}
 }}
 
 }}  // namespace npu::aten

@@ -33,8 +33,8 @@ def generate(row: Row) -> str:
 
 def registrations(row: Row) -> list[str]:
     if "synchronous" in row.route:
-        boxed = "torch::CppFunction::makeFromBoxedFunction<&run_synchronous>()"
-        return [f'm.impl("{f.func.name}", {boxed});' for f in row.functions]
+        boxed = "torch::CppFunction::makeFromBoxedFunction<&run_synchronous<OpId::{}>>()"
+        return [f'm.impl("{f.func.name}", {boxed.format(identifier(f))});' for f in row.functions]
     return [f'm.impl("{f.func.name}", TORCH_FN({identifier(f)}));' for f in row.functions]
 
 

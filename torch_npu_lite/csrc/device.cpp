@@ -4,6 +4,7 @@
 
 #include "aten/bridge/sync_debug_mode.h"
 #include "aten/ops/op_stats.h"
+#include "aten/ops/op_times.h"
 #include "aten/ops/rehearsal.h"
 #include "bindings.h"
 #include "runtime/context.h"
@@ -17,14 +18,16 @@ DeviceProperties properties(DeviceIndex device) {
   return context.driver().properties(context.ordinal());
 }
 
-py::dict op_stats(bool reset) {
+// What op_report() shows of an operator: {"calls": {"kernel": 1, ...}, "host_waits": {cause: 1}, "tasks": 1, ...}.
+py::dict op_counts(bool reset) {
   py::dict result;
-  for (const auto& [name, counts] : aten::op_stats(reset)) {
-    py::dict routes;
+  for (const auto& [name, stats] : aten::op_stats(reset)) {
+    py::dict calls;
     for (int route = 0; route < aten::kRouteCount; ++route)
-      routes[aten::to_string(static_cast<aten::Route>(route))] = counts.routes[route];
-    routes["host_waits"] = counts.host_waits;
-    result[name.c_str()] = std::move(routes);
+      calls[aten::to_string(static_cast<aten::Route>(route))] = stats.calls[static_cast<size_t>(route)];
+    result[name.c_str()] = py::dict(py::arg("calls") = std::move(calls), py::arg("host_waits") = stats.host_waits,
+                                    py::arg("tasks") = stats.tasks, py::arg("queued_ns") = stats.queued_ns,
+                                    py::arg("run_ns") = stats.run_ns);
   }
   return result;
 }
@@ -76,8 +79,8 @@ void bind_device(py::module_& m) {
   m.def("engine_usage", &engine_usage, py::arg("device"));
   m.def("sync_debug_mode", [] { return static_cast<int>(aten::sync_debug_mode()); });
   m.def("set_sync_debug_mode", [](int mode) { aten::set_sync_debug_mode(static_cast<aten::SyncDebugMode>(mode)); });
-  m.def("op_stats", &op_stats, py::arg("reset") = false,
-        "Calls by operator and route since the start or the last reset: {'aten::add.Tensor': {'kernel': 1, ...}}.");
+  m.def("op_counts", &op_counts, py::arg("reset") = false);
+  m.def("record_op_times", &aten::record_op_times, py::arg("enabled"), py::call_guard<py::gil_scoped_release>());
   m.def("forget_rehearsals", &aten::forget_rehearsals, "For tests: the next call of any operator is its first.");
 }
 

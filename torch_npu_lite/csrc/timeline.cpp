@@ -63,21 +63,8 @@ class Recorder final : public Observer {
   }
 
  private:
-  struct Key {
-    DeviceIndex device;
-    StreamId stream;
-    uint64_t number;
-    bool operator==(const Key&) const = default;
-  };
-  struct Hash {
-    size_t operator()(const Key& key) const {
-      return std::hash<uint64_t>()(key.number * 0x9E3779B97F4A7C15 ^ static_cast<uint64_t>(key.stream) << 8 ^
-                                   static_cast<uint64_t>(key.device));
-    }
-  };
-
   RecordedTask& entry(const TaskEvent& event) REQUIRES(mutex_) {
-    const auto [found, is_new] = index_.try_emplace({event.device, event.stream, event.number}, tasks_.size());
+    const auto [found, is_new] = index_.try_emplace(event.id(), tasks_.size());
     if (is_new)
       tasks_.push_back({event.info->name, event.device, event.stream, event.number, engine_names(event.info->engines)});
     return tasks_[found->second];
@@ -85,7 +72,7 @@ class Recorder final : public Observer {
 
   mutable Mutex mutex_;
   std::vector<RecordedTask> tasks_ GUARDED_BY(mutex_);
-  std::unordered_map<Key, size_t, Hash> index_ GUARDED_BY(mutex_);
+  std::unordered_map<TaskId, size_t, TaskId::Hash> index_ GUARDED_BY(mutex_);
   bool attached_ = true;
 };
 

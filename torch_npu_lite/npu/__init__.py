@@ -4,7 +4,6 @@ from typing import Any
 
 import torch
 
-from torch_npu_lite._C import op_stats
 from torch_npu_lite.npu import amp
 from torch_npu_lite.npu.absent import explain
 from torch_npu_lite.npu.device import (  # noqa: F401  (PyTorch calls the private ones)
@@ -72,6 +71,7 @@ from torch_npu_lite.npu.random import (  # noqa: F401  (PyTorch calls the privat
     set_rng_state,
     set_rng_state_all,
 )
+from torch_npu_lite.npu.statistics import op_report, op_stats, record_op_times
 from torch_npu_lite.npu.streams import (
     Event,
     ExternalStream,
@@ -171,8 +171,10 @@ __all__ = [
     "memory_stats",
     "memory_stats_as_nested_dict",
     "memory_summary",
+    "op_report",
     "op_stats",
     "random",
+    "record_op_times",
     "reset_accumulated_host_memory_stats",
     "reset_accumulated_memory_stats",
     "reset_max_memory_allocated",

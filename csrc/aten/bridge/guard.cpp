@@ -70,7 +70,7 @@ struct GuardImpl final : c10::impl::DeviceGuardImplInterface {
     return translate_errors([&] { return unwrap(stream).query(); });
   }
   void synchronizeStream(const c10::Stream& stream) const override {
-    note_synchronizing_call();
+    const SynchronizingCall call("stream synchronize");
     translate_errors([&] { unwrap(stream).synchronize(); });
   }
   bool isStreamCapturing(const c10::Stream&) const override { return false; }

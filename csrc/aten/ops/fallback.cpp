@@ -30,8 +30,8 @@ void fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     TORCH_WARN(name,
                " has no npu kernel: it waits for the device and runs on the host. torch.npu.op_stats() counts such "
                "calls; NPU_FALLBACK=error refuses them, NPU_FALLBACK=allow silences this.");
-  const NamedOpScope scope(name, Route::kFallback);
-  call_on_host(op, stack);
+  const OpScope scope(op_counters(name), Route::kFallback);
+  call_on_host(op, stack, "no npu kernel");
 }
 
 TORCH_LIBRARY_IMPL(_, PrivateUse1, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&fallback>()); }

@@ -21,7 +21,7 @@ namespace {
 
 class HostCall {
  public:
-  explicit HostCall(const c10::OperatorHandle& op) : op_(op) {}
+  HostCall(const c10::OperatorHandle& op, const char* cause) : op_(op), cause_(cause) {}
 
   void run(torch::jit::Stack& stack) {
     const c10::FunctionSchema& schema = op_.schema();
@@ -41,8 +41,8 @@ class HostCall {
     const void* data;  // of the alias before the call
   };
 
-  static void wait_for(c10::DeviceIndex device) {
-    note_synchronizing_call();
+  void wait_for(c10::DeviceIndex device) const {
+    const SynchronizingCall call(cause_);
     translate_errors([device] { current_stream(device).synchronize(); });
   }
 
@@ -187,6 +187,7 @@ class HostCall {
   }
 
   const c10::OperatorHandle& op_;
+  const char* const cause_;
   std::optional<c10::Device> device_;
   std::vector<Pair> pairs_;
   std::vector<std::pair<c10::Storage, c10::Storage>> storages_;  // device, host
@@ -194,11 +195,8 @@ class HostCall {
 
 }  // namespace
 
-void call_on_host(const c10::OperatorHandle& op, torch::jit::Stack* stack) { HostCall(op).run(*stack); }
-
-void run_synchronous(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
-  const NamedOpScope scope(c10::toString(op.operator_name()), Route::kSynchronous);
-  call_on_host(op, stack);
+void call_on_host(const c10::OperatorHandle& op, torch::jit::Stack* stack, const char* cause) {
+  HostCall(op, cause).run(*stack);
 }
 
 }  // namespace npu::aten

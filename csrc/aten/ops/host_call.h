@@ -8,13 +8,20 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
 
+#include "aten/ops/op_stats.h"
+
 namespace npu::aten {
 
-// Pops the operator's arguments off `stack` and pushes its results. Blocks. Errors: those of the CPU kernel, pending errors
-// of the device, TORCH_CHECK when npu tensors meet CPU tensors with dimensions or tensors of another device.
-void call_on_host(const c10::OperatorHandle& op, torch::jit::Stack* stack);
+// Pops the operator's arguments off `stack` and pushes its results. Blocks, for the `cause` named in reports. Errors: those
+// of the CPU kernel, pending errors of the device, TORCH_CHECK when npu tensors meet CPU tensors with dimensions or tensors
+// of another device.
+void call_on_host(const c10::OperatorHandle& op, torch::jit::Stack* stack, const char* cause);
 
-// Boxed kernel of the operators whose results depend on data: call_on_host, counted as synchronous.
-void run_synchronous(const c10::OperatorHandle& op, torch::jit::Stack* stack);
+// Boxed kernel of an operator whose result depends on data: call_on_host, counted as synchronous, with the table's reason.
+template <OpId op>
+void run_synchronous(const c10::OperatorHandle& handle, torch::jit::Stack* stack) {
+  const OpScope scope(op, Route::kSynchronous);
+  call_on_host(handle, stack, wait_cause(op));
+}
 
 }  // namespace npu::aten

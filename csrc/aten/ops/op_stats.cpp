@@ -1,55 +1,62 @@
 #include "aten/ops/op_stats.h"
 
-#include <array>
-#include <atomic>
 #include <mutex>
+#include <utility>
+
+#include "runtime/blocking.h"
 
 namespace npu::aten {
-namespace {
-
-struct Counters {
-  std::array<std::atomic<uint64_t>, kRouteCount> routes{};
-  std::atomic<uint64_t> host_waits{0};
-};
 
 // Zero-initialised before any code runs, so kernels may count at any time.
-constinit std::array<Counters, kOperatorCount> counters{};
+constinit std::array<OpCounters, kOperatorCount> detail::table_counters{};
+thread_local OpCounters* detail::current_op = nullptr;
 
-// Operators outside the table, which only the boxed fallback serves: slow anyway, so a lock is fine. Leaked on purpose,
-// as autograd threads may still run while the process ends.
-struct Others {
+namespace {
+
+// What is rare or slow anyway, so a lock is fine. Leaked on purpose, as threads may still run while the process ends.
+struct Rare {
   std::mutex mutex;
-  std::map<std::string, OpCounts> counts;
+  std::map<std::string, OpCounters> counters;  // of operators outside the table
+  std::map<std::pair<const OpCounters*, std::string>, uint64_t> host_waits;
 };
-Others& others() {
-  static Others& instance = *new Others;
+Rare& rare() {
+  static Rare& instance = *new Rare;
   return instance;
 }
+
+void count_host_wait(const char* cause) {
+  const OpCounters& op = detail::current_op != nullptr ? *detail::current_op : op_counters(kOutside);
+  const std::lock_guard lock(rare().mutex);
+  ++rare().host_waits[{&op, cause}];
+}
+
+[[maybe_unused]] const bool listening = [] {
+  set_host_wait_listener(count_host_wait);
+  return true;
+}();
 
 uint64_t read(std::atomic<uint64_t>& counter, bool reset) {
   return reset ? counter.exchange(0, std::memory_order_relaxed) : counter.load(std::memory_order_relaxed);
 }
 
+// Adds an operator to `result` if there is anything to tell of it.
+void collect(const std::string& name, OpCounters& counters, bool reset, std::map<std::string, OpStats>& result) {
+  OpStats stats;
+  stats.tasks = read(counters.tasks, reset);
+  stats.queued_ns = read(counters.queued_ns, reset);
+  stats.run_ns = read(counters.run_ns, reset);
+  bool known = stats.tasks != 0;
+  for (size_t route = 0; route < kRouteCount; ++route)
+    known |= (stats.calls[route] = read(counters.calls[route], reset)) != 0;
+  const auto first = rare().host_waits.lower_bound({&counters, ""});
+  auto last = first;
+  for (; last != rare().host_waits.end() && last->first.first == &counters; ++last)
+    stats.host_waits[last->first.second] = last->second;
+  if (reset) rare().host_waits.erase(first, last);
+  if (known || !stats.host_waits.empty()) result.emplace(name, std::move(stats));
+}
+
 }  // namespace
-
-namespace detail {
-
-thread_local int op_depth = 0;
-
-void count_op(OpId op, Route route, uint64_t host_waits) noexcept {
-  Counters& entry = counters[static_cast<size_t>(op)];
-  entry.routes[static_cast<size_t>(route)].fetch_add(1, std::memory_order_relaxed);
-  if (host_waits != 0) entry.host_waits.fetch_add(host_waits, std::memory_order_relaxed);
-}
-
-void count_op(const std::string& name, Route route, uint64_t host_waits) {
-  const std::lock_guard lock(others().mutex);
-  OpCounts& entry = others().counts[name];
-  ++entry.routes[static_cast<size_t>(route)];
-  entry.host_waits += host_waits;
-}
-
-}  // namespace detail
 
 const char* to_string(Route route) {
   static constexpr const char* names[kRouteCount] = {"view",    "kernel",      "iterator",
@@ -57,24 +64,17 @@ const char* to_string(Route route) {
   return names[static_cast<size_t>(route)];
 }
 
-std::map<std::string, OpCounts> op_stats(bool reset) {
-  std::map<std::string, OpCounts> result;
-  {
-    const std::lock_guard lock(others().mutex);
-    result = others().counts;
-    if (reset) others().counts.clear();
-  }
-  for (size_t i = 0; i < counters.size(); ++i) {
-    OpCounts counts;
-    uint64_t calls = 0;
-    for (int route = 0; route < kRouteCount; ++route)
-      calls += counts.routes[route] = read(counters[i].routes[static_cast<size_t>(route)], reset);
-    counts.host_waits = read(counters[i].host_waits, reset);
-    if (calls == 0 && counts.host_waits == 0) continue;
-    OpCounts& entry = result[operator_name(static_cast<OpId>(i))];
-    for (int route = 0; route < kRouteCount; ++route) entry.routes[route] += counts.routes[route];
-    entry.host_waits += counts.host_waits;
-  }
+OpCounters& op_counters(const std::string& name) {
+  const std::lock_guard lock(rare().mutex);
+  return rare().counters[name];
+}
+
+std::map<std::string, OpStats> op_stats(bool reset) {
+  std::map<std::string, OpStats> result;
+  const std::lock_guard lock(rare().mutex);
+  for (size_t i = 0; i < kOperatorCount; ++i)
+    collect(operator_name(static_cast<OpId>(i)), detail::table_counters[i], reset, result);
+  for (auto& [name, counters] : rare().counters) collect(name, counters, reset, result);
   return result;
 }
 

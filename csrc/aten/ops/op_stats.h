@@ -1,45 +1,69 @@
-// Counts what reaches the device's kernels: operator by operator, by route, and how often the host waited.
+// Counts what reaches the device's kernels: operator by operator, by route, and how often and why the host waited.
 //
 // One count for each entry from PyTorch's dispatcher; entries nested in another one (an operator composed of others) are
-// part of the outer one. Threads: any; counters are relaxed, so a report taken while operators run is approximate.
+// part of the outer one, as are the waits and the tasks of both. Threads: any; counters are relaxed, so a report taken
+// while operators run is approximate.
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <string>
 
-#include "op_ids.h"  // generated: enum class OpId, kOperatorCount, operator_name(OpId)
-#include "runtime/blocking.h"
+#include "op_ids.h"  // generated: enum class OpId, kOperatorCount, operator_name(OpId), wait_cause(OpId)
 #include "runtime/export.h"
 
 namespace npu::aten {
 
 enum class Route : uint8_t { kView, kKernel, kIterator, kLibrary, kSynchronous, kFallback };
 inline constexpr int kRouteCount = 6;
-
-struct OpCounts {
-  uint64_t routes[kRouteCount] = {};
-  uint64_t host_waits = 0;
-};
-
-// Operators by full name ("aten::add.Tensor") that were entered since the start or the last reset.
-NPU_API std::map<std::string, OpCounts> op_stats(bool reset = false);
 NPU_API const char* to_string(Route route);
 
+// What is known of one operator.
+struct OpStats {
+  std::array<uint64_t, kRouteCount> calls{};   // by route
+  std::map<std::string, uint64_t> host_waits;  // by cause
+  // Of the tasks that ended while times were recorded, see op_times.h.
+  uint64_t tasks = 0;
+  uint64_t queued_ns = 0;  // from submission to start
+  uint64_t run_ns = 0;     // from start to end
+};
+
+// Operators by full name ("aten::add.Tensor") that were entered since the start or the last reset. Tasks of no operator go
+// by the task's name, waits of no operator by kOutside.
+NPU_API std::map<std::string, OpStats> op_stats(bool reset = false);
+inline constexpr const char* kOutside = "(outside operators)";
+
+// The counters of one operator. They live as long as the process.
+struct OpCounters {
+  std::array<std::atomic<uint64_t>, kRouteCount> calls{};
+  std::atomic<uint64_t> tasks{0};
+  std::atomic<uint64_t> queued_ns{0};
+  std::atomic<uint64_t> run_ns{0};
+};
+
+// Of an operator outside the table; takes a lock.
+OpCounters& op_counters(const std::string& name);
+
 namespace detail {
-extern thread_local int op_depth __attribute__((tls_model("initial-exec")));
-void count_op(OpId op, Route route, uint64_t host_waits) noexcept;
-void count_op(const std::string& name, Route route, uint64_t host_waits);
+extern std::array<OpCounters, kOperatorCount> table_counters;
+// Of the operator that this thread is in, the outermost one; null outside.
+extern thread_local OpCounters* current_op __attribute__((tls_model("initial-exec")));
 }  // namespace detail
 
 // Scope of one entry: the first thing in every registered kernel. The route may be set while the kernel decides.
 class OpScope {
  public:
-  OpScope(OpId op, Route route) noexcept : op_(op), route_(route) {
-    if (detail::op_depth++ == 0) waits_before_ = host_waits_of_this_thread();
+  OpScope(OpId op, Route route) noexcept : OpScope(detail::table_counters[static_cast<size_t>(op)], route) {}
+  OpScope(OpCounters& counters, Route route) noexcept
+      : counters_(counters), route_(route), outermost_(detail::current_op == nullptr) {
+    if (outermost_) detail::current_op = &counters;
   }
   ~OpScope() {
-    if (--detail::op_depth == 0) detail::count_op(op_, route_, host_waits_of_this_thread() - waits_before_);
+    if (!outermost_) return;
+    detail::current_op = nullptr;
+    counters_.calls[static_cast<size_t>(route_)].fetch_add(1, std::memory_order_relaxed);
   }
   OpScope(const OpScope&) = delete;
   OpScope& operator=(const OpScope&) = delete;
@@ -47,27 +71,9 @@ class OpScope {
   void set_route(Route route) noexcept { route_ = route; }
 
  private:
-  const OpId op_;
+  OpCounters& counters_;
   Route route_;
-  uint64_t waits_before_ = 0;
-};
-
-// The same for kernels that serve many operators; `name` is the full operator name.
-class NamedOpScope {
- public:
-  NamedOpScope(std::string name, Route route) : name_(std::move(name)), route_(route) {
-    if (detail::op_depth++ == 0) waits_before_ = host_waits_of_this_thread();
-  }
-  ~NamedOpScope() {
-    if (--detail::op_depth == 0) detail::count_op(name_, route_, host_waits_of_this_thread() - waits_before_);
-  }
-  NamedOpScope(const NamedOpScope&) = delete;
-  NamedOpScope& operator=(const NamedOpScope&) = delete;
-
- private:
-  const std::string name_;
-  const Route route_;
-  uint64_t waits_before_ = 0;
+  const bool outermost_;
 };
 
 }  // namespace npu::aten

@@ -18,7 +18,7 @@ namespace {
 // Waits for the current stream and reports the device's first pending error, as every synchronising call does.
 at::Scalar local_scalar_dense(const at::Tensor& self) {
   TORCH_CHECK(self.numel() == 1, "a tensor with ", self.numel(), " elements cannot be converted to a number");
-  note_synchronizing_call();
+  const SynchronizingCall call(wait_cause(OpId::_local_scalar_dense));
   const void* address = translate_errors([&] {
     current_stream(self.get_device()).synchronize();
     return npu::driver().translate(self.const_data_ptr());

@@ -111,7 +111,7 @@ void copy_to_device(const at::Tensor& device, const at::Tensor& host, size_t byt
     void* destination = device.mutable_data_ptr();
     const void* source = host.const_data_ptr();
     if (wait) {
-      note_synchronizing_call();
+      const SynchronizingCall call("blocking copy to the device");
       launch_in(stream, {destination, source, bytes}, wait);
       finish(stream, host);
     } else if (bytes <= StagedCopy::kMaxBytes) {
@@ -131,11 +131,16 @@ void copy_to_device(const at::Tensor& device, const at::Tensor& host, size_t byt
 void copy_to_host(const at::Tensor& host, const at::Tensor& device, size_t bytes, bool wait) {
   translate_errors([&] {
     Stream& stream = current_stream(device.get_device());
-    wait = wait || !is_pinned(host.const_data_ptr());
-    if (wait) note_synchronizing_call();
-    launch(stream, kernels::kCopyOut, kernels::kCopyOutAsync, {host.mutable_data_ptr(), device.const_data_ptr(), bytes},
-           wait);
-    wait ? finish(stream, host) : hold_pinned(host, stream);
+    const bool pinned = is_pinned(host.const_data_ptr());
+    const CopyArguments copy{host.mutable_data_ptr(), device.const_data_ptr(), bytes};
+    if (wait || !pinned) {
+      const SynchronizingCall call(pinned ? "blocking copy to pinned host memory" : "copy to pageable host memory");
+      launch(stream, kernels::kCopyOut, kernels::kCopyOutAsync, copy, /*wait=*/true);
+      finish(stream, host);
+    } else {
+      launch(stream, kernels::kCopyOut, kernels::kCopyOutAsync, copy, /*wait=*/false);
+      hold_pinned(host, stream);
+    }
   });
 }
 
@@ -154,6 +159,7 @@ void copy_to_peer(const at::Tensor& destination, const at::Tensor& source, size_
 }
 
 void wait_for_copies(const at::Tensor& device) {
+  const WaitCause cause("blocking copy to the device");
   translate_errors([&] { finish(current_stream(device.get_device()), /*host=*/{}); });
 }
 

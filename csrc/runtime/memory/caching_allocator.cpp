@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/blocking.h"
 #include "runtime/context.h"
 #include "runtime/fault_report.h"
 #include "runtime/log.h"
@@ -259,6 +260,7 @@ void CachingAllocator::Impl::drain_streams() {
     const std::vector<QueuePoint> pending = pool.pending();
     points.insert(points.end(), pending.begin(), pending.end());
   });
+  const WaitCause cause("memory is full");
   for (const QueuePoint& point : points) driver_.wait(*point.queue, point.number, Driver::kForever);
 }
 

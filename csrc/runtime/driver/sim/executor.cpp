@@ -132,6 +132,7 @@ uint64_t Executor::submit(SimQueue& queue, const Submission& submission) {
     // Room for more than one task, so that a fast producer does not come back at once.
     const uint64_t submitted = queue.submitted();
     const uint64_t half_free = submitted - std::min<uint64_t>(submitted, queue.ring().capacity() / 2);
+    const WaitCause cause("full queue");
     wait(queue, std::min(submitted, std::max(queue.completed() + 1, half_free)), Driver::kForever);
     slot = queue.ring().begin(submission, number);
   }
