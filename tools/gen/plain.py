@@ -125,7 +125,7 @@ def run(row: Row, function: NativeFunction, inputs: list[Argument], outs: list[s
     body = "\n    ".join(lines)
     return f"""\
 void run_{name}(const TaskContext& context, const void* block) {{
-  run_library_task(context, block, [&](ArgumentReader& in) {{
+  run_library_task{"<true>" if row.serial else ""}(context, block, [&](ArgumentReader& in) {{
     {body}
   }});
 }}

@@ -13,7 +13,7 @@ ROUTES = ("view", "kernel", "iterator", "library", "native", "synchronous", "com
 ENGINES = {"vector": "kVectorEngine", "cube": "kCubeEngine", "mixed": "kMixedEngine", "rng": "kRngEngine"}
 COLUMNS = {
     "func", "route", "engine", "stub", "dtypes", "output", "kernel", "call", "shape", "host_tensors", "writes", "forms",
-    "check", "file", "why",
+    "check", "serial", "file", "why",
 }  # fmt: skip
 
 
@@ -31,6 +31,7 @@ class Row:
     call: str | None = None  # what the task calls; default at::cpu::<op>_outf
     shape: str | None = None  # function of shape_rules.h that allocates the outputs
     check: str | None = None  # function of argument_checks.h, called before anything else
+    serial: bool = False  # elements may be written twice: one thread, or the result would depend on timing
     host_tensors: bool = False  # CPU tensors with dimensions are welcome; their values are copied
     file: str | None = None  # where a hand-written registration is
     why: str | None = None

@@ -121,10 +121,11 @@ struct NamedTensor {
 void check_same_device(const char* method, std::initializer_list<NamedTensor> tensors);
 void check_same_device(const char* method, const char* name, at::ITensorListRef tensors);
 
-// Runs body(reader) as the task of a block: the OpenMP width is the block's.
-template <class Body>
+// Runs body(reader) as the task of a block. The OpenMP width is the block's, or 1 for a kernel whose result would depend on
+// which thread comes first.
+template <bool serial = false, class Body>
 void run_library_task(const TaskContext& context, const void* block, Body&& body) {
-  const ThreadWidth width(static_cast<int>(static_cast<const BlockHeader*>(block)->width));
+  const ThreadWidth width(serial ? 1 : static_cast<int>(static_cast<const BlockHeader*>(block)->width));
   ArgumentReader reader(context, block);
   body(reader);
   reader.finish();

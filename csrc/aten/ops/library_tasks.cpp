@@ -1,5 +1,7 @@
 #include "aten/ops/library_tasks.h"
 
+#include <ATen/native/cpu/MaxUnpoolKernel.h>
+#include <ATen/native/IndexKernel.h>
 #include <ATen/ops/add.h>
 #include <ATen/ops/addcmul.h>
 #include <ATen/ops/bincount.h>
@@ -10,6 +12,7 @@
 #include <ATen/ops/sum.h>
 #include <ATen/ops/tanh.h>
 #include <ATen/ops/zeros_like.h>
+#include <ATen/TensorIterator.h>
 #include <ATen/TensorOperators.h>
 
 namespace npu::aten {
@@ -53,6 +56,30 @@ void histc(const at::Tensor& self, int64_t bins, const at::Scalar& min, const at
   const at::Tensor values = all.masked_select((all >= low) & (all <= high));
   const at::Tensor bin = ((values - low) * bins).floor_divide(high - low).clamp_max(bins - 1);
   give(at::bincount(bin, {}, bins), out);
+}
+
+void put_(at::Tensor& self, const at::Tensor& index, const at::Tensor& source, bool accumulate) {
+  if (index.numel() == 0) return;
+  at::TensorIterator iterator = at::TensorIteratorConfig()
+                                    .set_check_mem_overlap(false)
+                                    .check_all_same_dtype(false)
+                                    .add_const_input(source)
+                                    .add_owned_const_input(index.reshape(source.sizes()))
+                                    .build();
+  at::native::put_stub(at::kCPU, iterator, self, accumulate);
+}
+
+void max_unpool2d(const at::Tensor& self, const at::Tensor& indices, at::IntArrayRef, at::Tensor& out) {
+  const at::MemoryFormat format = self.suggest_memory_format();
+  out.zero_();
+  if (out.numel() != 0)
+    at::native::max_unpool2d_kernel(at::kCPU, out, self.contiguous(format), indices.contiguous(format));
+}
+
+void max_unpool3d(const at::Tensor& self, const at::Tensor& indices, at::IntArrayRef, at::IntArrayRef, at::IntArrayRef,
+                  at::Tensor& out) {
+  out.zero_();
+  if (out.numel() != 0) at::native::max_unpool3d_kernel(at::kCPU, out, self.contiguous(), indices.contiguous());
 }
 
 void lstm_cell(const at::Tensor& input_gates, const at::Tensor& hidden_gates, const at::Tensor& cx,

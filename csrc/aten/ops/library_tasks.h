@@ -23,6 +23,10 @@ void conj_physical_(at::Tensor& self);
 
 // Integers too, which the CPU lacks and CUDA has: programs for accelerators pass them.
 void histc(const at::Tensor& self, int64_t bins, const at::Scalar& min, const at::Scalar& max, const at::Tensor& out);
+void put_(at::Tensor& self, const at::Tensor& index, const at::Tensor& source, bool accumulate);
+void max_unpool2d(const at::Tensor& self, const at::Tensor& indices, at::IntArrayRef output_size, at::Tensor& out);
+void max_unpool3d(const at::Tensor& self, const at::Tensor& indices, at::IntArrayRef output_size,
+                  at::IntArrayRef stride, at::IntArrayRef padding, at::Tensor& out);
 
 void convolution(const TaskContext& context, const at::Tensor& input, const at::Tensor& weight,
                  const OptionalTensor& bias, at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation,
