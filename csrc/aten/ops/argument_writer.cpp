@@ -280,14 +280,14 @@ void ArgumentWriter::write_number(const at::Tensor& value, at::ScalarType dtype)
   std::memcpy(write_record(record, sizeof(converted)), converted, sizeof(converted));
 }
 
-void ArgumentWriter::launch(const TaskInfo& info) {
+void ArgumentWriter::launch(const TaskInfo& info, Rehearsal rehearsal) {
   TORCH_INTERNAL_ASSERT(device_ >= 0, info.name, " was launched without an npu tensor");
   const bool has_span = write_span();
   if (!numbers_.empty()) note_overflows();
   const BlockHeader header{names_, static_cast<uint32_t>(size_), thread_width(info, elements_), has_span};
   std::memcpy(data_, &header, sizeof(header));
   const uint32_t cost_ns = estimate_ns(info, elements_);
-  rehearse(info, signature_, data_, size_, cost_ns);
+  if (rehearsal == Rehearsal::kYes) rehearse(info, signature_, data_, size_, cost_ns);
   translate_errors([&] { current_stream(device_).launch_bytes({info, data_, size_, cost_ns}); });
 }
 

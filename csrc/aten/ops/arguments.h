@@ -20,6 +20,7 @@
 #include <c10/util/OptionalArrayRef.h>
 #include <c10/util/SmallVector.h>
 
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -65,10 +66,13 @@ struct Span {
   bool contains(uintptr_t address) const noexcept { return address >= begin && address < end; }
 };
 
+// Whether a new kind of call is run once on the submitting thread, to find what its kernel refuses; see rehearsal.h.
+enum class Rehearsal : bool { kNo, kYes };
+
 // How a CPU tensor with dimensions may be passed among npu tensors. 0-dim CPU tensors count as numbers and always may.
 enum class HostTensors : uint8_t { kRefuse, kCopyValue };
 
-class ArgumentWriter {
+class NPU_API ArgumentWriter {
  public:
   explicit ArgumentWriter(const ArgumentName* names, HostTensors host_tensors = HostTensors::kRefuse);
   ArgumentWriter(const ArgumentWriter&) = delete;
@@ -113,8 +117,8 @@ class ArgumentWriter {
   void* write_record(Record record, size_t payload_bytes);
 
   // Queues the task on the current stream of the device of the tensors. Errors: as PyTorch's exception types; what the
-  // CPU kernel refuses (rehearsal.h) as its own.
-  void launch(const TaskInfo& info);
+  // CPU kernel refuses (rehearsal.h) as its own, unless the task is not to be rehearsed.
+  void launch(const TaskInfo& info, Rehearsal rehearsal = Rehearsal::kYes);
 
   int64_t elements() const noexcept { return elements_; }  // summed over all tensors
 
@@ -160,7 +164,7 @@ class ArgumentWriter {
 };
 
 // Reads a block in the executing thread, with addresses translated. Everything it returns is valid while the task runs.
-class ArgumentReader {
+class NPU_API ArgumentReader {
  public:
   ArgumentReader(const TaskContext& context, const void* block);
   ArgumentReader(const ArgumentReader&) = delete;
@@ -168,6 +172,15 @@ class ArgumentReader {
 
   template <class T>
   T read();
+  // A value that was written as plain bytes: one record of its size.
+  template <class T>
+  T read_plain() {
+    static_assert(std::is_trivially_copyable_v<T>);
+    ++argument_;
+    T value;
+    std::memcpy(&value, &next() + 1, sizeof(value));
+    return value;
+  }
   at::Tensor read_output();
   void finish();  // after the kernel: a result it left as a lazy conjugate or negative becomes plain memory
 
@@ -189,7 +202,7 @@ class ArgumentReader {
 };
 
 // Lists the operands of any block.
-void visit_block(void* block, OperandVisitor& visitor);
+NPU_API void visit_block(void* block, OperandVisitor& visitor);
 
 // Record::kConjugate and kNegative of a tensor whose memory is not yet conjugated or negated.
 uint8_t lazy_bits(const at::TensorBase& tensor);

@@ -1,0 +1,24 @@
+#include "aten/ops/custom_operator.h"
+
+#include "aten/ops/environment.h"
+
+namespace npu::aten {
+
+// Not inlineable: a function of someone else's may block, and the launching thread may hold what it waits for.
+KernelBase::KernelBase(const char* name, void (*run)(const TaskContext&, const void*), EngineMask engines)
+    : info_{.name = name, .run = run, .engines = engines, .flags = kUsesEnvironment, .visit = visit_block},
+      counters_(op_counters(name)) {}
+
+void KernelBase::launch(ArgumentWriter& arguments) const {
+  const OpScope scope(counters_, Route::kKernel);
+  arguments.launch(info_, Rehearsal::kNo);
+}
+
+void KernelBase::run(const TaskContext& context, const void* block, void (*body)(ArgumentReader&)) {
+  const ThreadWidth width(static_cast<const BlockHeader*>(block)->width);
+  ArgumentReader arguments(context, block);
+  body(arguments);
+  arguments.finish();
+}
+
+}  // namespace npu::aten
