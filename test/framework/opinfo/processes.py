@@ -10,7 +10,7 @@ from conftest import ROOT, child_environment
 
 
 def start(*arguments: object, **settings: str) -> subprocess.Popen:
-    """Starts Python with these arguments in the repository's root; sets (of samples) have one order in all processes."""
+    """Starts Python with these arguments in the repository's root; sets of strings have one order in all of them."""
     command = [sys.executable, *map(str, arguments)]
     pipe = subprocess.PIPE
     environment = child_environment(PYTHONHASHSEED="0", **settings)

@@ -1,7 +1,8 @@
 """PyTorch's operators over lists of tensors (the foreach databases): npu against CPU.
 
 Each sample runs out of place with gradients and in place, on lists as they come, of strided tensors, of tensors without
-elements, and of mixed dtypes and layouts. float32 with short lists runs in every test run, the rest in the long sweep.
+elements, and of mixed dtypes and layouts. Short lists of float32 run in every test run (of the unary operators only a
+few), the rest in the long sweep.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ DATABASES = {
 }
 QUICK = torch.float32
 QUICK_LENGTH = 5
+QUICK_UNARY = ("_foreach_abs", "_foreach_exp", "_foreach_neg", "_foreach_sqrt", "_foreach_zero")
 LENGTHS = [20, 23]
 LONG_LIST = 500
 
@@ -103,7 +105,8 @@ def cases() -> list:
         for op in database:
             for dtype in sorted(op.supported_dtypes("cpu"), key=str):
                 name = f"{family}-{op.name.removeprefix('_foreach_')}-{str(dtype).removeprefix('torch.')}"
-                marks = [] if dtype is QUICK else [pytest.mark.conformance]
+                quick = dtype is QUICK and (family != "unary" or op.name in QUICK_UNARY)
+                marks = [] if quick else [pytest.mark.conformance]
                 found.append(pytest.param(op, dtype, LENGTHS if marks else [QUICK_LENGTH], id=name, marks=marks))
             found.append(
                 pytest.param(op, QUICK, LENGTHS, id=f"{family}-{op.name[9:]}-long", marks=pytest.mark.conformance)
