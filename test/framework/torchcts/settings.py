@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 
 import pytest
 from torch.testing._internal import common_utils
@@ -19,6 +20,27 @@ op_metadata._validation_metadata = lambda metadata: versions
 
 # For each operator's samples PyTorch looks for a TestCase in the whole stack, sources included. There is none.
 common_utils.extract_test_fn = core.extract_test_fn = lambda: None
+
+# Where npu gives the CPU's values and torchcts, which asks less of the CPU itself, wants others: test id -> reason.
+ACCEPTED = {
+    r"\[has_\w+-i0-": "wants inf for inf; PyTorch's kernel gives NaN",
+    r"\[has_inf-nn\.functional\.binary_cross_entropy_with_logits-": "wants inf for inf; PyTorch's kernel gives NaN",
+    r"\[has_\w+-fft\.(ifft|ihfft|ihfftn)-": "looks into a conjugated result with view_as_real, which PyTorch refuses",
+    r"\[has_nan-special\.(laguerre_polynomial_l|shifted_chebyshev_polynomial_[uw])-": (
+        "wants NaN for NaN; PyTorch's kernel gives what memory held before"
+    ),
+    r"-tensor_split-": "gives sizes on the device; PyTorch wants them on the CPU, whatever the device",
+}
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--device") == "cpu":
+        return
+    for item in items:
+        for pattern, reason in ACCEPTED.items():
+            if re.search(pattern, item.nodeid):
+                item.add_marker(pytest.mark.xfail(reason=f"torchcts {reason}"))
 
 
 @pytest.hookimpl(trylast=True)
