@@ -132,6 +132,19 @@ def test_hot_cases_take_the_kernel_route(name: str, run: Callable[[torch.Tensor]
     assert route_of(name, lambda: run(a)) == {"kernel": 1}
 
 
+@pytest.mark.parametrize(
+    "strides", [((2, 1), (1, 2)), ((1, 2), (1, 1)), ((2, 1, 3), (3, 7, 1)), ((1, 1), (5, 4))], ids=str
+)
+def test_strides_of_dimensions_of_one_element_are_those_of_the_cpu(strides: tuple) -> None:
+    calls = (
+        lambda x: x * 3, lambda x: x / 2, lambda x: x + 1, lambda x: x - x, lambda x: x * x, torch.exp, torch.neg,
+        torch.relu, lambda x: x + 2 * x, torch.clone, lambda x: x.to(torch.float64), lambda x: x.sum(0, keepdim=True),
+    )  # fmt: skip
+    x = values((12,), torch.float32)
+    for call in calls:
+        assert call(x.to("npu").as_strided(*strides)).stride() == call(x.as_strided(*strides)).stride()
+
+
 def test_cases_that_are_not_hot_still_equal_the_cpu() -> None:
     a = values((8, 9), torch.float32)
     check(lambda x: x[:, ::2] + x[:, ::2], a)  # gaps

@@ -166,6 +166,19 @@ def test_like_cpu(operator, arguments, keywords, note_operators):
     torch.testing.assert_close([a.cpu() for a in actual[:defined]], expected[:defined], equal_nan=True)
 
 
+def test_batch_norm_of_images_of_one_element_is_that_of_the_cpu_to_the_last_bit():
+    layouts = ((144, 144), (1, 1))  # channels last, contiguous: the same memory
+
+    def run(device: str) -> list[torch.Tensor]:
+        x, grad = (numbers(2, 144, 1, 1).to(device).as_strided((2, 144, 1, 1), (144, 1, *last)) for last in layouts)
+        weight, mean, var = (numbers(144).abs().to(device) for _ in range(3))
+        out = aten.native_batch_norm(x, weight, weight, mean, var, False, 0.1, 1e-3)[0]
+        return [out, *aten.native_batch_norm_backward(grad, x, weight, mean, var, None, None, False, 1e-3, [True] * 3)]
+
+    for actual, expected in zip(run("npu"), run("cpu"), strict=True):
+        assert torch.equal(actual.cpu(), expected) and actual.stride() == expected.stride()
+
+
 def test_a_zero_tensor_takes_no_memory_and_acts_as_zeros():
     zeros = torch._efficientzerotensor((3, 4), device="npu")
     assert zeros._is_zerotensor() and zeros.device.type == "npu"

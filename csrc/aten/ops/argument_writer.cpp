@@ -15,6 +15,7 @@
 #include "aten/ops/arguments.h"
 #include "aten/ops/environment.h"
 #include "aten/ops/numbers.h"
+#include "aten/ops/strides.h"
 
 namespace npu::aten {
 namespace {
@@ -185,7 +186,7 @@ void ArgumentWriter::write_device_tensor(const at::Tensor& tensor) {
               "; npu kernels take strided tensors");
   note_memory(tensor);
   const size_t rank = tensor.sizes().size();
-  const bool contiguous = tensor.is_contiguous();
+  const bool contiguous = has_default_strides(*tensor.unsafeGetTensorImpl());  // kernels go by the others, too
   const Record record{.kind = Record::Kind::kTensor,
                       .dtype = static_cast<int8_t>(tensor.scalar_type()),
                       .rank = static_cast<uint8_t>(rank),

@@ -5,6 +5,7 @@
 #include "aten/ops/kernel_operand.h"
 #include "aten/ops/kernel_route.h"
 #include "aten/ops/numbers.h"
+#include "aten/ops/strides.h"
 #include "kernels/copy.h"
 
 // MKL's vector math, which PyTorch's own exp calls: exported by libtorch_cpu where it was built with MKL, else absent, and
@@ -102,9 +103,16 @@ bool try_tensor(const TaskInfo& info, PointwiseOp op, DType dtype, const at::Ten
   return true;
 }
 
+// A TensorIterator over tensors of one shape gives a contiguous result the default strides; over a tensor and a number it
+// works out those of dimensions of one element.
+bool keeps_strides(const at::Tensor& self, const at::Tensor& out) {
+  const c10::TensorImpl& impl = *self.unsafeGetTensorImpl();
+  return out.defined() || !impl.is_contiguous() || has_default_strides(impl);
+}
+
 bool try_number(const TaskInfo& info, PointwiseOp op, DType dtype, const at::Tensor& self, Number number,
                 at::Tensor& out) {
-  if (!supports(op, dtype) || !prepare_out(self, out)) return false;
+  if (!supports(op, dtype) || !keeps_strides(self, out) || !prepare_out(self, out)) return false;
   launch_pointwise(info, op, dtype, self, nullptr, number, out);
   return true;
 }
