@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from torch._vmap_internals import _vmap
 
 from torch_npu_lite.testing import Gate
 
@@ -196,3 +197,10 @@ def test_dropout_backward_uses_the_mask():
     assert torch.equal(x.grad.cpu(), y.detach().cpu())
     assert torch.nn.functional.dropout(x, 0.4, training=False) is x
     assert torch.nn.functional.dropout(x, 1.0).sum().item() == 0
+
+
+def test_rrelu_draws_under_vmap_as_on_the_cpu():
+    x = torch.linspace(-1, 1, 12, dtype=torch.float64, device="npu").view(3, 4)
+    result = _vmap(lambda row: torch.nn.functional.rrelu(row, 0.25, 0.5, training=True))(x)
+    slopes = (result / x)[x < 0]
+    assert torch.equal(result[x > 0], x[x > 0]) and ((slopes >= 0.25) & (slopes <= 0.5)).all()

@@ -221,6 +221,10 @@ Tensor rrelu(const Tensor& self, Tensor& noise, const at::Scalar& lower, const a
   TORCH_CHECK(std::isfinite(high), "rrelu: upper bound must be finite, got ", high);
   TORCH_CHECK(low <= high, "Lower bound should be less than or equal to the upper bound");
   kernel_dtype(self, "rrelu_with_noise_out_cpu", Kinds::kFloating);
+  // vmap lets this operator pass but not uniform_, of which it is made here.
+  using c10::DispatchKey;
+  const c10::impl::ExcludeDispatchKeyGuard past_vmap(
+      c10::DispatchKeySet({DispatchKey::VmapMode, DispatchKey::FuncTorchVmapMode}));
   if (!training) return at::leaky_relu(self, (low + high) / 2);
   const Tensor slopes = at::empty_like(self).uniform_(low, high, std::move(generator));
   noise.resize_(self.sizes()).copy_(at::where(self <= 0, slopes, at::ones_like(self)));
