@@ -42,11 +42,6 @@ TensorSpec with_heads_inside(const at::Tensor& like) {
   return spec;
 }
 
-// What lies in both formats, as images of one element do, is contiguous to batch norm.
-TensorSpec in_batch_norm_format(const at::Tensor& input) {
-  return input.is_contiguous() ? contiguous_like(input) : in_suggested_format(input);
-}
-
 }  // namespace
 
 TensorSpec loss(const at::Tensor& self, const at::Tensor& target, int64_t reduction) {
@@ -118,7 +113,8 @@ TensorSpecs<3> batch_norm(const at::Tensor& input, const std::optional<at::Tenso
   TORCH_CHECK(input.dim() >= 2, "batch_norm expects an input with at least 2 dimensions, but got ", input.sizes());
   const at::TensorOptions options = parameter_options(input, has_elements(weight) ? weight : running_mean);
   const TensorSpec statistics = of({training ? input.size(1) : 0}, options);
-  TensorSpec output = in_batch_norm_format(input);
+  // What lies in both formats, as images of one element do, is contiguous here.
+  TensorSpec output = input.is_contiguous() ? contiguous_like(input) : in_suggested_format(input);
   output.new_only = true;
   return {output, statistics, statistics};
 }
@@ -132,7 +128,7 @@ TensorSpecs<4> batch_norm_with_reserve(const at::Tensor& input, const std::optio
 TensorSpecs<3> batch_norm_backward(const at::Tensor& input, const std::optional<at::Tensor>& weight,
                                    std::array<bool, 3> output_mask) {
   const TensorSpec parameter = of({input.size(1)}, parameter_options(input, weight));
-  return {if_wanted(output_mask[0], in_batch_norm_format(input)), if_wanted(output_mask[1], parameter),
+  return {if_wanted(output_mask[0], in_suggested_format(input)), if_wanted(output_mask[1], parameter),
           if_wanted(output_mask[2], parameter)};
 }
 
