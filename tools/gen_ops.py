@@ -1,4 +1,4 @@
-"""Writes the operator wrappers of the npu device from csrc/aten/ops/npu_functions.yaml.
+"""Writes the operator wrappers of the npu device from csrc/aten/ops/npu_functions.yaml and npu_layouts.yaml.
 
     python tools/gen_ops.py --output-dir build/generated --shards 10 [--list-outputs]
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-TABLE = Path(__file__).resolve().parent.parent / "csrc" / "aten" / "ops" / "npu_functions.yaml"
+OPS = Path(__file__).resolve().parent.parent / "csrc" / "aten" / "ops"
 
 
 def main() -> None:
@@ -22,11 +22,15 @@ def main() -> None:
     parser.add_argument("--list-outputs", action="store_true", help="print the files instead of writing them")
     options = parser.parse_args()
 
-    from gen import files, table
+    from gen import files, layouts, table
     from gen.schema import Schemas
 
-    rows = [] if options.list_outputs else table.load(TABLE, Schemas())
-    for name, make in files.all_files(rows, options.shards).items():
+    rows, layout_operators = [], []
+    if not options.list_outputs:
+        schemas = Schemas()
+        rows = table.load(OPS / "npu_functions.yaml", schemas)
+        layout_operators = layouts.load(OPS / "npu_layouts.yaml", schemas)
+    for name, make in files.all_files(rows, layout_operators, options.shards).items():
         if options.list_outputs:
             print(name)
         else:

@@ -1,9 +1,11 @@
 """Prints every operator of the npu device: route, engine, dtypes, whether the host waits, which tests reach it.
 
+Operators on sparse, nested and quantized tensors carry their dispatch key: "_coalesce [Sparse]".
+
     python tools/op_report.py [--operator PATTERN] [--route ROUTE] [--counts]
 
-Routes come from csrc/aten/ops/npu_functions.yaml. Dtypes and tests are those that the test suite has seen, recorded in
-test/aten/op_tests.json:
+Routes come from csrc/aten/ops/npu_functions.yaml and npu_layouts.yaml. Dtypes and tests are those that the test suite
+has seen, recorded in test/aten/op_tests.json:
     NPU_RECORD_OP_TESTS=1 python -m pytest test/aten test/framework/opinfo -m ""
 """
 
@@ -20,7 +22,8 @@ import yaml
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from gen import table
+from gen import layouts, table
+from gen.layouts import LayoutOperator
 from gen.schema import Schemas
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -67,9 +70,20 @@ def routed(rows: list[table.Row], tests: dict[str, dict]) -> list[Line]:
     return sorted(lines, key=lambda line: line.operator)
 
 
-def without_route(rows: list[table.Row], schemas: Schemas, exclusions: list[dict]) -> dict[str, list[str]]:
+def routed_by_layout(operators: list[LayoutOperator]) -> list[Line]:
+    lines = []
+    for operator in operators:
+        waits = operator.why or "" if operator.route == "synchronous" else ""
+        lines.append(Line(f"{operator.name} [{operator.key}]", operator.route, "", "", waits, ""))
+    return sorted(lines, key=lambda line: line.operator)
+
+
+def without_route(
+    rows: list[table.Row], operators: list[LayoutOperator], schemas: Schemas, exclusions: list[dict]
+) -> dict[str, list[str]]:
     """Reason -> operators a backend could provide and this one does not."""
     done = {str(function.func.name) for row in rows for function in row.functions}
+    done |= {operator.name for operator in operators}
     found = collections.defaultdict(list)
     for name, function in sorted(schemas.functions.items()):
         if needs_backend_kernel(function) and name not in done:
@@ -86,12 +100,14 @@ def print_table(lines: list[Line]) -> None:
         print("  ".join(cells).rstrip())
 
 
-def print_counts(lines: list[Line], left: dict[str, list[str]]) -> None:
-    print(f"\n{len(lines)} operators with a route:")
+def print_counts(title: str, lines: list[Line]) -> None:
+    print(f"\n{len(lines)} {title}:")
     for route, count in collections.Counter(line.route for line in lines).most_common():
         print(f"{count:6}  {route}")
     print(f"{sum(bool(line.waits) for line in lines):6}  of them make the host wait")
-    print(f"{sum(not line.tests for line in lines):6}  of them are reached by no recorded test")
+
+
+def print_reasons(left: dict[str, list[str]]) -> None:
     print(f"\n{sum(map(len, left.values()))} operators without a route:")
     for reason, names in left.items():
         print(f"{len(names):6}  {reason}")
@@ -106,12 +122,17 @@ def main() -> None:
 
     schemas = Schemas()
     rows = table.load(OPS / "npu_functions.yaml", schemas)
+    operators = layouts.load(OPS / "npu_layouts.yaml", schemas)
     exclusions = yaml.safe_load((OPS / "npu_exclusions.yaml").read_text())
-    lines = routed(rows, json.loads(TESTS.read_text()))
+    dense = routed(rows, json.loads(TESTS.read_text()))
+    others = routed_by_layout(operators)
     if not options.counts:
-        wanted = [line for line in lines if fnmatch.fnmatchcase(line.operator, options.operator)]
+        wanted = [line for line in dense + others if fnmatch.fnmatchcase(line.operator.split(" ")[0], options.operator)]
         print_table([line for line in wanted if options.route in (None, *line.route.split(","))])
-    print_counts(lines, without_route(rows, schemas, exclusions))
+    print_counts("operators with a route", dense)
+    print(f"{sum(not line.tests for line in dense):6}  of them are reached by no recorded test")
+    print_counts("operators on sparse, nested and quantized tensors", others)
+    print_reasons(without_route(rows, operators, schemas, exclusions))
 
 
 if __name__ == "__main__":

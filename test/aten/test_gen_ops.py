@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -49,10 +50,14 @@ def test_unchanged_files_are_left_alone(generated):
 
 
 def test_each_operator_is_registered_once(generated):
-    lines = [line for text in contents(generated).values() for line in text.splitlines() if "m.impl(" in line]
-    names = [line.split('"')[1] for line in lines]
-    assert len(names) == len(set(names))
-    assert {"add.Tensor", "add_.Tensor", "add.out", "nonzero", "convolution_overrideable"} <= set(names)
+    text = "".join(contents(generated).values())
+    found = []
+    for key, block in re.findall(r"TORCH_LIBRARY_IMPL\(aten, (\w+), m\) \{(.*?)\n\}", text, re.DOTALL):
+        found += [(key, name) for name in re.findall(r'm\.impl\("([^"]+)"', block)]
+    assert len(found) == len(set(found))
+    names = {name for key, name in found if key == "PrivateUse1"}
+    assert {"add.Tensor", "add_.Tensor", "add.out", "nonzero", "convolution_overrideable", "_to_sparse"} <= names
+    assert {("SparsePrivateUse1", "_coalesce"), ("QuantizedPrivateUse1", "q_scale")} <= set(found)
 
 
 def test_every_shard_gets_its_share(generated):

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 OPS = ROOT / "csrc" / "aten" / "ops"
 sys.path.insert(0, str(ROOT / "tools"))
 
-from gen import table  # noqa: E402
+from gen import layouts, table  # noqa: E402
 from gen.schema import Schemas  # noqa: E402
 from op_report import TESTS, needs_backend_kernel  # noqa: E402
 
@@ -38,12 +38,17 @@ def exclusions():
     return [pattern for group in groups for pattern in group["operators"]]
 
 
+@pytest.fixture(scope="module")
+def layout_operators(schemas):
+    return layouts.load(OPS / "npu_layouts.yaml", schemas)
+
+
 def covered(rows) -> set[str]:
     return {str(function.func.name) for row in rows for function in row.functions}
 
 
-def test_every_operator_has_a_route_or_a_reason(schemas, rows, exclusions):
-    done = covered(rows)
+def test_every_operator_has_a_route_or_a_reason(schemas, rows, layout_operators, exclusions):
+    done = covered(rows) | {operator.name for operator in layout_operators}
     missing = [
         name
         for name, function in schemas.functions.items()
@@ -61,8 +66,18 @@ def test_every_structured_group_is_covered(schemas, rows):
     assert sum(row.structured for row in rows) == 275
 
 
-def test_no_exclusion_is_idle(schemas, rows, exclusions):
-    done = covered(rows)
+def test_every_operator_of_a_layout_that_waits_says_why(layout_operators):
+    assert {operator.key for operator in layout_operators} == {
+        "Sparse", "SparseCsr", "NestedTensor", "Quantized", "Dense"
+    }  # fmt: skip
+    assert [operator for operator in layout_operators if operator.route != "native" and not operator.why] == []
+    routes = {(operator.key, operator.name): operator.route for operator in layout_operators}
+    assert routes["Sparse", "_indices"] == "native"
+    assert routes["Sparse", "_coalesce"] == "synchronous"
+
+
+def test_no_exclusion_is_idle(schemas, rows, layout_operators, exclusions):
+    done = covered(rows) | {operator.name for operator in layout_operators if operator.key == layouts.DENSE}
     open_names = [n for n, f in schemas.functions.items() if needs_backend_kernel(f) and n not in done]
     idle = [pattern for pattern in exclusions if not fnmatch.filter(open_names, pattern)]
     assert idle == []

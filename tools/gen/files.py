@@ -5,11 +5,13 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from gen import plain, structured
+from gen import layouts, plain, structured
+from gen.layouts import LayoutOperator
 from gen.schema import identifier
 from gen.table import Row
 
 NOTE = "// Written by tools/gen_ops.py from csrc/aten/ops/npu_functions.yaml; do not edit.\n"
+LAYOUTS_NOTE = NOTE.replace("npu_functions", "npu_layouts")
 
 
 def generated(row: Row) -> bool:
@@ -17,11 +19,12 @@ def generated(row: Row) -> bool:
     return row.file is None and not set(row.route) & {"composite", "fallback"}
 
 
-def all_files(rows: list[Row], shards: int) -> dict[str, Callable[[], str]]:
+def all_files(rows: list[Row], layout_operators: list[LayoutOperator], shards: int) -> dict[str, Callable[[], str]]:
     """File name -> function that makes its text."""
     files: dict[str, Callable[[], str]] = {
         "op_ids.h": partial(ids_header, rows),
         "op_ids.cpp": partial(ids_source, rows),
+        "layout_operators.cpp": partial(layouts.source, layout_operators, LAYOUTS_NOTE),
     }
     for shard in range(shards):
         part = [row for row in rows if generated(row) and shard_of(row, shards) == shard]

@@ -14,10 +14,33 @@
 #include "aten/bridge/stream.h"
 #include "aten/bridge/sync_debug_mode.h"
 #include "aten/ops/library.h"
+#include "aten/ops/members.h"
 #include "runtime/driver/driver.h"
 
 namespace npu::aten {
 namespace {
+
+std::optional<c10::Device> device_in(c10::Device device) {
+  if (!device.is_privateuseone()) return std::nullopt;
+  return c10::Device(c10::kPrivateUse1, device.has_index() ? device.index() : current_device());
+}
+
+std::optional<c10::Device> device_in(const at::Tensor& tensor) {
+  return tensor.defined() ? device_in(tensor.device()) : std::nullopt;
+}
+
+std::optional<c10::Device> device_in(const c10::IValue& value) {
+  if (value.isTensor()) return device_in(value.toTensor());
+  if (value.isDevice()) return device_in(value.toDevice());
+  if (value.isTensorList()) {
+    for (const at::Tensor& tensor : value.toTensorVector())
+      if (const auto device = device_in(tensor)) return device;
+  } else if (value.isOptionalTensorList()) {
+    for (const std::optional<at::Tensor>& tensor : value.toOptionalTensorVector())
+      if (const auto device = tensor ? device_in(*tensor) : std::nullopt) return device;
+  }
+  return std::nullopt;
+}
 
 class HostCall {
  public:
@@ -26,11 +49,12 @@ class HostCall {
   void run(torch::jit::Stack& stack) {
     const c10::FunctionSchema& schema = op_.schema();
     const size_t first = stack.size() - schema.arguments().size();
-    for (size_t i = first; i < stack.size(); ++i) find_device(stack[i]);
+    device_ = npu_device_of(op_, stack);
     if (device_) wait_for(device_->index());
-    for (size_t i = first; i < stack.size(); ++i) stack[i] = to_host(stack[i], schema.arguments()[i - first].name());
+    for (size_t i = first; i < stack.size(); ++i) stack[i] = to_host(stack[i], schema.arguments()[i - first]);
     call(stack);
     for (const Pair& pair : pairs_) write_back(pair);
+    for (const auto& [device, host] : written_) become(device, members_to_device(host));
     for (size_t i = stack.size() - schema.returns().size(); i < stack.size(); ++i) stack[i] = to_device(stack[i]);
   }
 
@@ -39,6 +63,11 @@ class HostCall {
     at::Tensor device;
     at::Tensor host;
     const void* data;  // of the alias before the call
+  };
+  struct SharedStorage {
+    c10::Storage device;
+    c10::Storage host;
+    const void* data;  // of `host` before the call: a kernel that needs more moves it
   };
 
   void wait_for(c10::DeviceIndex device) const {
@@ -52,35 +81,17 @@ class HostCall {
     op_.callBoxed(&stack);
   }
 
-  void find_device(const c10::IValue& value) {
-    if (device_) return;
-    if (value.isTensor()) {
-      find_device(value.toTensor().defined() ? value.toTensor().device() : c10::Device(at::kCPU));
-    } else if (value.isTensorList()) {
-      for (const at::Tensor& tensor : value.toTensorVector()) find_device(tensor);
-    } else if (value.isOptionalTensorList()) {
-      for (const std::optional<at::Tensor>& tensor : value.toOptionalTensorVector())
-        if (tensor) find_device(*tensor);
-    } else if (value.isDevice()) {
-      find_device(value.toDevice());
-    }
-  }
-  void find_device(c10::Device device) {
-    if (device.is_privateuseone() && !device_)
-      device_ = c10::Device(c10::kPrivateUse1, device.has_index() ? device.index() : current_device());
-  }
-
-  c10::IValue to_host(const c10::IValue& value, const std::string& name) {
-    if (value.isTensor()) return to_host(value.toTensor(), name);
+  c10::IValue to_host(const c10::IValue& value, const c10::Argument& argument) {
+    if (value.isTensor()) return to_host(value.toTensor(), argument);
     if (value.isTensorList()) {
       c10::List<at::Tensor> tensors;
-      for (const at::Tensor& tensor : value.toTensorVector()) tensors.push_back(to_host(tensor, name));
+      for (const at::Tensor& tensor : value.toTensorVector()) tensors.push_back(to_host(tensor, argument));
       return tensors;
     }
     if (value.isOptionalTensorList()) {
       c10::List<std::optional<at::Tensor>> tensors;
       for (const std::optional<at::Tensor>& tensor : value.toOptionalTensorVector())
-        tensors.push_back(tensor ? std::optional<at::Tensor>(to_host(*tensor, name)) : std::nullopt);
+        tensors.push_back(tensor ? std::optional<at::Tensor>(to_host(*tensor, argument)) : std::nullopt);
       return tensors;
     }
     if (value.isDevice() && value.toDevice().is_privateuseone()) return c10::Device(at::kCPU);
@@ -97,14 +108,28 @@ class HostCall {
     return at::detail::createCPUGenerator(generator.current_seed() + 0x9e3779b97f4a7c15 * (offset + 1));
   }
 
-  at::Tensor to_host(const at::Tensor& tensor, const std::string& name) {
+  at::Tensor to_host(const at::Tensor& tensor, const c10::Argument& argument) {
     if (!tensor.defined()) return tensor;
     if (tensor.device().is_cpu() && (tensor.dim() == 0 || !device_)) return tensor;
     TORCH_CHECK(tensor.device() == *device_,
                 "Expected all tensors to be on the same device, but found at least two devices, ", *device_, " and ",
-                tensor.device(), "! (checking argument ", name, " of ", op_.operator_name(), ")");
-    TORCH_CHECK_NOT_IMPLEMENTED(tensor.layout() == at::kStrided, op_.operator_name(), ": argument ", name,
-                                " has layout ", tensor.layout(), "; npu runs operators on strided tensors only");
+                tensor.device(), "! (checking argument ", argument.name(), " of ", op_.operator_name(), ")");
+    if (!has_members(tensor)) return dense_to_host(tensor);
+    at::Tensor host = whole_to_host(tensor);
+    if (argument.alias_info() && argument.alias_info()->isWrite()) written_.emplace_back(tensor, host);
+    return host;
+  }
+
+  at::Tensor whole_to_host(const at::Tensor& tensor) {
+    for (const auto& [device, host] : wholes_)
+      if (device.is_same(tensor)) return host;
+    at::Tensor host = with_members(
+        tensor, [this](const at::Tensor& member) { return member.device().is_cpu() ? member : dense_to_host(member); });
+    wholes_.emplace_back(tensor, host);
+    return host;
+  }
+
+  at::Tensor dense_to_host(const at::Tensor& tensor) {
     for (const Pair& pair : pairs_)
       if (pair.device.is_same(tensor)) return pair.host;
     pairs_.push_back({tensor, alias(tensor), nullptr});
@@ -124,13 +149,13 @@ class HostCall {
   }
 
   c10::Storage host_storage(const c10::Storage& storage) {
-    for (const auto& [device, host] : storages_)
-      if (device.is_alias_of(storage)) return host;
+    for (const SharedStorage& shared : storages_)
+      if (shared.device.is_alias_of(storage)) return shared.host;
     void* address =
         storage.nbytes() == 0 ? nullptr : translate_errors([&] { return driver().translate(storage.data()); });
     c10::Storage host(c10::Storage::use_byte_size_t(), storage.nbytes(), at::DataPtr(address, c10::Device(at::kCPU)),
                       c10::GetCPUAllocator(), /*resizable=*/true);
-    storages_.emplace_back(storage, host);
+    storages_.push_back({storage, host, address});
     return host;
   }
 
@@ -168,13 +193,21 @@ class HostCall {
     if (!host.defined() || !device_) return host;
     for (const Pair& pair : pairs_)
       if (pair.host.is_same(host)) return pair.device;
+    for (const auto& [device, alias] : wholes_)
+      if (alias.is_same(host)) return device;
+    if (has_members(host)) return members_to_device(host);
     TORCH_CHECK_NOT_IMPLEMENTED(host.layout() == at::kStrided, op_.operator_name(), " has a result of layout ",
-                                host.layout(), "; npu tensors are strided");
-    for (const auto& [device, alias] : storages_)
-      if (alias.is_alias_of(host.storage())) return view(device, host);
+                                host.layout(), ", which npu tensors cannot have");
+    for (const SharedStorage& shared : storages_)
+      if (shared.host.is_alias_of(host.storage()) && shared.host.data() == shared.data)
+        return view(shared.device, host);
     at::Tensor result = allocate(host.sizes(), host.strides(), host.options().device(*device_));
     result.copy_(host);
     return result;
+  }
+
+  at::Tensor members_to_device(const at::Tensor& host) {
+    return with_members(host, [this](const at::Tensor& member) { return to_device(member); });
   }
 
   static at::Tensor view(const c10::Storage& storage, const at::Tensor& host) {
@@ -190,10 +223,18 @@ class HostCall {
   const char* const cause_;
   std::optional<c10::Device> device_;
   std::vector<Pair> pairs_;
-  std::vector<std::pair<c10::Storage, c10::Storage>> storages_;  // device, host
+  std::vector<SharedStorage> storages_;
+  std::vector<std::pair<at::Tensor, at::Tensor>> wholes_;   // device, host: tensors with members
+  std::vector<std::pair<at::Tensor, at::Tensor>> written_;  // those of them that the operator writes
 };
 
 }  // namespace
+
+std::optional<c10::Device> npu_device_of(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
+  for (const c10::IValue& value : torch::jit::last(stack, op.schema().arguments().size()))
+    if (const auto device = device_in(value)) return device;
+  return std::nullopt;
+}
 
 void call_on_host(const c10::OperatorHandle& op, torch::jit::Stack* stack, const char* cause) {
   HostCall(op, cause).run(*stack);

@@ -2,15 +2,22 @@
 // back npu tensors. The fallback and the synchronous route are made of it.
 //
 // Arguments are not copied. New results are; results that alias an argument become views of it. A mutated argument is
-// changed in place, also when the kernel resizes it.
+// changed in place, also when the kernel resizes it. Tensors of every layout may come and go (members.h).
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
+#include <c10/core/Device.h>
+
+#include <optional>
 
 #include "aten/ops/op_stats.h"
 
 namespace npu::aten {
+
+// The npu device that the arguments on `stack` name first, tensors and devices alike; the current one where they give no
+// index. None when there is no npu among them.
+std::optional<c10::Device> npu_device_of(const c10::OperatorHandle& op, const torch::jit::Stack& stack);
 
 // Pops the operator's arguments off `stack` and pushes its results. Blocks, for the `cause` named in reports. Errors: those
 // of the CPU kernel, pending errors of the device, TORCH_CHECK when npu tensors meet CPU tensors with dimensions or tensors

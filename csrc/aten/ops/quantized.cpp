@@ -1,0 +1,47 @@
+// What quantized tensors need besides PyTorch's own functions: copies, which move the stored integers.
+#include <ATen/ops/quantize_per_channel.h>
+#include <ATen/ops/quantize_per_tensor.h>
+#include <ATen/quantized/QTensorImpl.h>
+#include <torch/library.h>
+
+#include "aten/ops/members.h"
+#include "aten/ops/op_stats.h"
+
+namespace npu::aten {
+namespace {
+
+at::Tensor quantize_like(const at::Tensor& values, const at::Tensor& example) {
+  if (example.qscheme() == at::kPerTensorAffine)
+    return at::quantize_per_tensor(values, example.q_scale(), example.q_zero_point(), example.scalar_type());
+  return at::quantize_per_channel(values, example.q_per_channel_scales(), example.q_per_channel_zero_points(),
+                                  example.q_per_channel_axis(), example.scalar_type());
+}
+
+// The rules and words of PyTorch's copy_ between CPU tensors: it hands copies that touch other devices on before it
+// looks at quantisation.
+at::Tensor copy_from(const at::Tensor& self, const at::Tensor& dst, bool non_blocking) {
+  const OpScope scope(op_counters("aten::_copy_from"), Route::kKernel);
+  TORCH_CHECK(dst.is_quantized(),
+              "Copying from quantized Tensor to non-quantized Tensor is not allowed, please use dequantize to get a "
+              "float Tensor from a quantized Tensor");
+  const at::Tensor source = self.is_quantized() ? self : quantize_like(self.to(dst.device()), dst);
+  TORCH_CHECK(source.qscheme() == dst.qscheme(), "Quantized Copy only works with same qscheme");
+  TORCH_CHECK(source.scalar_type() == dst.scalar_type(), "Quantized copy only works with the same dtype");
+  integers_of(dst).copy_(integers_of(source), non_blocking);
+  const auto to_dst = [&](const at::Tensor& member) { return member.to(dst.device()); };
+  at::set_quantizer_(dst, with_members(at::get_qtensorimpl(source)->quantizer(), to_dst));
+  return dst;
+}
+
+at::Tensor int_repr(const at::Tensor& self) {
+  const OpScope scope(op_counters("aten::int_repr"), Route::kLibrary);
+  return integers_of(self).clone();
+}
+
+TORCH_LIBRARY_IMPL(aten, QuantizedPrivateUse1, m) {
+  m.impl("_copy_from", copy_from);
+  m.impl("int_repr", int_repr);
+}
+
+}  // namespace
+}  // namespace npu::aten

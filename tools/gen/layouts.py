@@ -1,0 +1,85 @@
+"""Operators of tensors that are not strided: a route for each that PyTorch registers for the CPU (npu_layouts.yaml)."""
+
+import fnmatch
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from torchgen.model import DispatchKey
+
+from gen.schema import Schemas
+
+DENSE = "Dense"
+ROUTES = ("native", "synchronous", "own", "excluded")
+
+
+@dataclass
+class LayoutOperator:
+    """One operator of one dispatch key."""
+
+    key: str  # Sparse, SparseCsr, NestedTensor, Quantized or Dense
+    name: str
+    route: str  # native, synchronous, own (written by hand) or excluded
+    why: str | None  # the reason of a route that is not native
+
+
+def load(path: Path, schemas: Schemas) -> list[LayoutOperator]:
+    found = []
+    for entry in yaml.safe_load(path.read_text()):
+        unknown = set(entry) - {"key", "why", *ROUTES}
+        if unknown:
+            raise ValueError(f"{path.name}: {entry['key']}: unknown columns {sorted(unknown)}")
+        found += operators_of(entry, schemas)
+    return found
+
+
+def dispatch_key(key: str, device: str) -> str:
+    return device if key == DENSE else key + device
+
+
+def operators_of(entry: dict[str, Any], schemas: Schemas) -> list[LayoutOperator]:
+    key = entry["key"]
+    cpu, cuda = (schemas.indices[DispatchKey.parse(dispatch_key(key, device))] for device in ("CPU", "CUDA"))
+    exceptions = [(pattern, route, group["why"]) for route in ROUTES for group in entry.get(route, [])
+                  for pattern in group["operators"]]  # fmt: skip
+    found, used = [], set()
+    for name, function in schemas.functions.items():
+        kernel, shared = cpu.get_kernel(function), cuda.get_kernel(function)
+        if kernel is None:
+            continue
+        one_function = shared is not None and shared.kernel == kernel.kernel
+        route, why = ("native", None) if one_function else ("synchronous", entry.get("why"))
+        if key == DENSE:
+            route = "other"
+        for pattern, wanted, reason in exceptions:
+            if fnmatch.fnmatchcase(name, pattern):
+                route, why = wanted, reason
+                used.add(pattern)
+        if route in ROUTES:
+            found.append(LayoutOperator(key, name, route, None if route == "native" else why))
+    idle = {pattern for pattern, _, _ in exceptions} - used
+    if idle:
+        raise ValueError(f"{key}: no operator is named {', '.join(sorted(idle))}")
+    return found
+
+
+def source(operators: list[LayoutOperator], note: str) -> str:
+    parts = []
+    for key in dict.fromkeys(operator.key for operator in operators):
+        lines = "\n".join(
+            f'  m.impl("{operator.name}", {operator.route}<c10::DispatchKey::{dispatch_key(key, "CPU")}>());'
+            for operator in operators
+            if operator.key == key and operator.route in ("native", "synchronous")
+        )
+        parts.append(f"TORCH_LIBRARY_IMPL(aten, {dispatch_key(key, 'PrivateUse1')}, m) {{\n{lines}\n}}\n")
+    body = "\n".join(parts)
+    return f"""{note}#include "aten/ops/layouts.h"
+
+namespace npu::aten {{
+namespace {{
+
+{body}
+}}  // namespace
+}}  // namespace npu::aten
+"""
