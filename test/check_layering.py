@@ -30,8 +30,10 @@ LAYERS = {
     "test/kernels": ("runtime", "kernels"),
 }
 # Of the bridge, operators know the headers that wrap one noun of the runtime for PyTorch, not how PyTorch is hooked up.
-BRIDGE_OF_OPS = {f"aten/bridge/{noun}.h" for noun in
-                 ("allocator", "errors", "generator", "host_allocator", "stream", "sync_debug_mode")}
+BRIDGE_OF_OPS = {
+    f"aten/bridge/{noun}.h"
+    for noun in ("allocator", "errors", "generator", "host_allocator", "stream", "sync_debug_mode")
+}
 DRIVER = "csrc/runtime/driver/driver.h"
 WITHOUT_TORCH = ("csrc/runtime", "csrc/kernels", "test/runtime", "test/kernels")
 WITHOUT_PYTHON = (*WITHOUT_TORCH, "csrc/aten")
@@ -55,7 +57,8 @@ class Tree:
 def foreign(path: Path) -> bool:
     """Written by a build or an installation."""
     return path.as_posix().startswith("torch_npu_lite/include/") or any(
-        part == "build" or part.startswith(".") for part in path.parts)
+        part == "build" or part.startswith(".") for part in path.parts
+    )
 
 
 def within(name: str, folders: tuple[str, ...]) -> bool:
@@ -98,12 +101,18 @@ def beside(tree: Tree, name: str, path: str) -> bool:
 
 def check_headers(tree: Tree) -> Iterator[str]:
     """No two headers of the runtime and the kernels need each other, and no driver needs what stands on its seam."""
-    graph = {name: {f"csrc/{path}" for _, quoted, path in includes(text) if quoted}
-             for name, text in tree.cpp.items() if within(name, ("csrc/runtime", "csrc/kernels"))}
+    graph = {
+        name: {f"csrc/{path}" for _, quoted, path in includes(text) if quoted}
+        for name, text in tree.cpp.items()
+        if within(name, ("csrc/runtime", "csrc/kernels"))
+    }
     headers = {name: targets for name, targets in graph.items() if name.endswith(".h")}
     for name, targets in sorted(headers.items()):
-        yield from (f"{name}: include cycle through {target}" for target in sorted(targets)
-                    if name in reachable(headers, target))
+        yield from (
+            f"{name}: include cycle through {target}"
+            for target in sorted(targets)
+            if name in reachable(headers, target)
+        )
     driver = ("csrc/runtime/driver",)
     above = {name for name in headers if not within(name, driver) and DRIVER in reachable(headers, name)}
     for name, targets in sorted(graph.items()):
@@ -146,8 +155,11 @@ def check_sizes(tree: Tree) -> Iterator[str]:
         if (lines := text.count("\n")) > limit:
             yield f"{name}: {lines} lines, at most {limit}; split it by what it does"
         if not python:
-            yield from (f"{name}:{line}: a function of {length} lines, at most {FUNCTION_LINES}"
-                        for line, length in functions(text) if length > FUNCTION_LINES)
+            yield from (
+                f"{name}:{line}: a function of {length} lines, at most {FUNCTION_LINES}"
+                for line, length in functions(text)
+                if length > FUNCTION_LINES
+            )
     driver = re.search(r"^class (NPU_API )?Driver {.*?^}", tree.cpp.get(DRIVER, ""), re.MULTILINE | re.DOTALL)
     virtuals = len(re.findall(r"^  virtual (?!~)", driver[0], re.MULTILINE)) if driver else 0
     if virtuals > DRIVER_VIRTUALS:

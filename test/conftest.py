@@ -1,4 +1,4 @@
-"""What several test folders share."""
+"""Fixtures of all test folders."""
 
 from __future__ import annotations
 
@@ -9,24 +9,13 @@ import sys
 import textwrap
 import unittest
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
 
 import pytest
+from shared import ROOT, child_environment
 
 pytest.register_assert_rewrite("compare")  # shared by test/framework/opinfo: its assertions should show values
 
-ROOT = Path(__file__).resolve().parent.parent
-
-WORKERS = int(os.environ.get("NPU_SIM_WORKERS", 0)) or os.cpu_count() or 1
-needs_two_workers = pytest.mark.skipif(WORKERS == 1, reason="one worker executes one task at a time")
-
 Child = Callable[..., subprocess.CompletedProcess]
-
-
-def child_environment(**settings: str) -> dict[str, str]:
-    """This process's environment with `settings` on top and without settings of the device that tests depend on."""
-    kept = {name: value for name, value in os.environ.items() if name not in ("NPU_LAUNCH_BLOCKING", "NPU_FALLBACK")}
-    return {**kept, **settings}
 
 
 @pytest.fixture

@@ -57,7 +57,7 @@ def tree(tmp_path_factory) -> Path:
 
 
 def registered(rows: list[table.Row]) -> set[str]:
-    sources = [make() for name, make in files.all_files(rows, 10).items() if name.startswith("operators_")]
+    sources = [make() for name, make in files.all_files(rows, [], 10).items() if name.startswith("operators_")]
     return {name for text in sources for name in re.findall(r'm\.impl\("([^"]+)"', text)}
 
 
@@ -103,7 +103,7 @@ def test_what_is_generated_compiles(rows, tmp_path):
         pytest.skip("needs the compiler's options in build/release, which make build writes")
     entry = next(c for c in json.loads(commands.read_text()) if c["file"].endswith("generated/operators_0.cpp"))
     row = next(row for row in rows if row.func == OPERATOR)
-    for name, make in files.all_files(rows, 10).items():
+    for name, make in files.all_files(rows, [], 10).items():
         if name.startswith("op_ids"):
             (tmp_path / name).write_text(make())
     source = tmp_path / "operators.cpp"

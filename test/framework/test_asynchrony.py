@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 import torch
-from conftest import needs_two_workers
 from models import MODELS, OPTIMIZERS, Training
+from shared import needs_two_workers
 
 from torch_npu_lite import timeline
 from torch_npu_lite.testing import Gate

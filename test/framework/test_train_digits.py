@@ -9,8 +9,8 @@ import sys
 
 import pytest
 import torch
-from conftest import ROOT, child_environment, needs_two_workers
 from rich.progress import Progress
+from shared import ROOT, child_environment, needs_two_workers
 
 from torch_npu_lite import timeline
 

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import child_environment
+from shared import child_environment
 
 import torch_npu_lite
 

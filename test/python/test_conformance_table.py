@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
+from shared import ROOT
 
 from torch_npu_lite.suite.area import Area, Outcome, compare
 

@@ -10,7 +10,7 @@ import sys
 
 import pytest
 import torch
-from conftest import child_environment
+from shared import child_environment
 
 from torch_npu_lite.testing import Gate
 

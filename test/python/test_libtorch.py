@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from conftest import ROOT, child_environment
+from shared import ROOT, child_environment
 
 import torch_npu_lite
 

@@ -13,7 +13,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from conftest import child_environment
+from shared import child_environment
 
 # Reads a program per line, as JSON; forks; the child leaves the loop and falls off the end of this file, as scripts do.
 SERVER = """

@@ -57,7 +57,7 @@ def test_to_sparse_and_back(layout):
     assert_same(tensor.clone(), expected)
 
 
-@pytest.mark.parametrize(("source", "target"), itertools.product(LAYOUTS, LAYOUTS))
+@pytest.mark.parametrize(("source", "target"), list(itertools.product(LAYOUTS, LAYOUTS)))
 def test_conversions_between_layouts(source, target):
     blocks = {"blocksize": (2, 2)} if target in (torch.sparse_bsr, torch.sparse_bsc) else {}
     try:

@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 
-from conftest import ROOT, child_environment
+from shared import ROOT, child_environment
 
 
 def start(*arguments: object, **settings: str) -> subprocess.Popen:
