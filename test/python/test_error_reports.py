@@ -317,8 +317,10 @@ def test_forked_child_works_when_the_parent_had_not_initialised(run_child):
 def interrupt_wait(wait: str) -> str:
     """Runs `wait` behind a closed gate until the hang report appears, presses Ctrl-C, and returns the report."""
     program = f"""
+import signal
 import torch
 from torch_npu_lite.testing import Gate
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs start with it ignored
 held, waiting = torch.npu.Stream(), torch.npu.Stream()
 gate = Gate(held)
 x = torch.ones(4, device="npu")
@@ -341,9 +343,12 @@ print(x.tolist())
         stderr=subprocess.PIPE,
         text=True,
     )
-    report = "".join(child.stderr.readline() for _ in range(3))  # says that it waits, and both streams
-    child.send_signal(signal.SIGINT)
-    output, rest = child.communicate(timeout=60)
+    try:
+        report = "".join(child.stderr.readline() for _ in range(3))  # says that it waits, and both streams
+        child.send_signal(signal.SIGINT)
+        output, rest = child.communicate(timeout=60)
+    finally:
+        child.kill()
     assert (child.returncode, output) == (0, "interrupted\n[2.0, 2.0, 2.0, 2.0]\n"), report + rest
     return report + rest
 

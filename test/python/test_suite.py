@@ -144,11 +144,12 @@ def test_interrupt_ends_children_and_keeps_outcomes(area: Area):
     )
     os.mkfifo(area.directory / "started")
     program = """
-        import sys
+        import signal
         from pathlib import Path
         from torch_npu_lite.suite.area import Area
         from torch_npu_lite.suite.engine import Run
         from torch_npu_lite.suite.progress import LineProgress
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs start with it ignored
         Run(Area("mixed", "Mixed", ("test_mixed.py",)), Path("journal.jsonl"), 1, LineProgress()).run()
     """
     parent = subprocess.Popen(
