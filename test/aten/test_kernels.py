@@ -241,6 +241,17 @@ def test_batched_products_are_those_of_the_cpu_to_the_last_bit(sizes: tuple[int,
     assert torch.equal(torch.bmm(a.to("npu"), b.to("npu")).cpu(), torch.bmm(a, b))
 
 
+@pytest.mark.parametrize("strides", [((5, 1), (5, 1)), ((1, 3), (1, 3)), ((5, 1), (1, 5))], ids=str)
+def test_products_of_one_element_are_those_of_the_cpu_to_the_last_bit(strides: tuple) -> None:
+    values = torch.randn(2, 15, generator=torch.Generator().manual_seed(0))
+
+    def products(of: torch.Tensor) -> torch.Tensor:
+        row, column = of[0].as_strided((1, 3), strides[0]), of[1].as_strided((3, 1), strides[1], 15)
+        return torch.cat((torch.mm(row, column), torch.addmm(torch.ones_like(column[:1]), row, column))).cpu()
+
+    assert torch.equal(products(values.to("npu")), products(values))
+
+
 def test_addmm_with_beta_zero_does_not_read_self() -> None:
     nan = torch.full((3, 3), float("nan"), device="npu")
     ones = torch.ones(3, 3, device="npu")

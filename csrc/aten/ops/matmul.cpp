@@ -77,6 +77,7 @@ bool describe(const at::Tensor& a, const at::Tensor& b, int64_t dim, MatmulArgum
       !to_kernel_dtype(a.scalar_type(), arguments.dtype) || !kernels::supports_matmul(arguments.dtype) ||
       !as_matrix(left, l) || !as_matrix(right, r) || l.columns != r.rows)
     return false;
+  if (l.rows == 1 && r.columns == 1) return false;  // column-major on the CPU, which rounds otherwise
   const bool batched = dim == 3;
   if (batched && left.size(0) != right.size(0)) return false;
   arguments.batch = batched ? left.size(0) : 1;
