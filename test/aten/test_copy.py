@@ -55,10 +55,20 @@ def test_devices_and_dtypes(source, target, from_dtype, to_dtype):
     assert torch.equal(dst.cpu(), x.to(to_dtype))
 
 
-@pytest.mark.filterwarnings("ignore:Casting complex")
-def test_complex_to_real():
+@pytest.mark.parametrize("source, target", [("cpu", "npu"), ("npu", "cpu"), ("npu", "npu")])
+def test_complex_to_real(source, target):
+    torch.set_warn_always(True)
     x = values(dtype=torch.complex64) * (1 + 2j)
-    assert torch.equal(x.npu().to(torch.float32).cpu(), x.to(torch.float32))
+    with pytest.warns(UserWarning, match="discards the imaginary part") as caught:
+        result = torch.zeros(x.shape, device=target).copy_(x.to(source).conj())
+    torch.set_warn_always(False)
+    assert len(caught) == 1
+    assert torch.equal(result.cpu(), x.real)
+
+
+def test_complex_to_bool():
+    x = torch.tensor([0, 1j, 1 + 1j])
+    assert x.to("npu").to(torch.bool).tolist() == [False, True, True]
 
 
 @pytest.mark.parametrize("source, target", list(itertools.product(DEVICES, DEVICES)))

@@ -8,6 +8,7 @@
 #include <ATen/MemoryOverlap.h>
 #include <ATen/ops/copy_native.h>
 #include <ATen/ops/empty_strided.h>
+#include <ATen/ops/real.h>
 #include <torch/library.h>
 
 #include "aten/ops/arguments.h"
@@ -129,8 +130,9 @@ void copy(const at::Tensor& self, const at::Tensor& src, bool non_blocking, OpSc
   TORCH_CHECK(!self._is_zerotensor(),
               "ZeroTensors are immutable. Please materialize the tensor using `.clone()`, if you want a mutable zero "
               "tensor.");
-  if (src.is_complex() && !self.is_complex()) {
+  if (src.is_complex() && !self.is_complex() && self.scalar_type() != at::kBool && !src._is_zerotensor()) {
     TORCH_WARN_ONCE("Casting complex values to real discards the imaginary part");
+    return copy(self, at::real(src), non_blocking, scope);  // of which no kernel warns again
   }
   if (self.sizes() == src.sizes())
     copy_elements(self, src, non_blocking, scope);
