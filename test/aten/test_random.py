@@ -142,16 +142,19 @@ def test_multinomial_without_replacement_repeats_nothing():
 
 
 @pytest.mark.parametrize(
-    ("weights", "words"),
+    ("weights", "count", "words"),
     [
-        ([-1.0, 2.0], "probability tensor contains"),
-        ([-1.0, 0.0], "probability tensor contains"),  # and the sum is not positive either
-        ([float("nan"), 1.0], "probability tensor contains"),
-        ([0.0, 0.0], "invalid multinomial distribution"),
+        ([-1.0, 2.0], 1, "probability tensor contains"),
+        ([-1.0, 0.0], 1, "probability tensor contains"),  # and the sum is not positive either
+        ([float("nan"), 1.0], 1, "probability tensor contains"),
+        ([0.0, 0.0], 1, "sum of probabilities <= 0"),
+        ([-1.0, float("inf")], 2, "encountering probability entry < 0"),
+        ([1.0, float("inf")], 2, "encountering probability entry = infinity or NaN"),
+        ([0.0, 0.0], 2, "sum of probabilities <= 0"),
     ],
 )
-def test_bad_distribution_of_multinomial_is_one_error_of_the_device(weights, words):
-    torch.multinomial(torch.tensor(weights, device="npu"), 1)
+def test_bad_distribution_of_multinomial_is_one_error_of_the_device(weights, count, words):
+    torch.multinomial(torch.tensor(weights, device="npu"), count, replacement=True)
     with pytest.raises(torch.AcceleratorError, match=words):
         torch.npu.synchronize()
     torch.npu.synchronize()

@@ -176,6 +176,20 @@ Tensor& randperm_out(int64_t n, OptionalGenerator generator, Tensor& out) {
   return out;
 }
 
+// One error a call, in the CPU's words, which depend on how it chooses.
+void check_probabilities(const Tensor& self, bool largest) {
+  const Tensor finite = self.max() < INFINITY, positive = self.min() >= 0;
+  const Tensor valid = finite & positive;
+  if (largest) {
+    at::_assert_async(valid, "probability tensor contains either `inf`, `nan` or element < 0");
+  } else {
+    at::_assert_async(positive, "invalid multinomial distribution (encountering probability entry < 0)");
+    at::_assert_async(finite | ~positive,
+                      "invalid multinomial distribution (encountering probability entry = infinity or NaN)");
+  }
+  at::_assert_async((self.sum(-1) > 0).all() | ~valid, "invalid multinomial distribution (sum of probabilities <= 0)");
+}
+
 // Choices without replacement are the largest of p / Exp(1); with replacement, uniform numbers looked up in the sums of p.
 Tensor choose(const Tensor& self, int64_t count, bool replacement, OptionalGenerator generator) {
   TORCH_CHECK(self.is_floating_point(),
@@ -190,11 +204,9 @@ Tensor choose(const Tensor& self, int64_t count, bool replacement, OptionalGener
     sizes.back() = count;
     return at::empty(sizes, self.options().dtype(at::kLong));
   }
-  const Tensor valid = (self.max() < INFINITY) & (self.min() >= 0);
-  at::_assert_async(valid, "probability tensor contains either `inf`, `nan` or element < 0");
-  at::_assert_async((self.sum(-1) > 0).all() | ~valid,  // one error a call
-                    "invalid multinomial distribution (sum of probabilities <= 0)");
-  if (!replacement || count == 1) {
+  const bool largest = !replacement || count == 1;
+  check_probabilities(self, largest);
+  if (largest) {
     const Tensor keys = self / at::empty_like(self).exponential_(1, std::move(generator));
     return count == 1 ? keys.argmax(-1, /*keepdim=*/true) : std::get<1>(keys.topk(count));
   }
