@@ -78,14 +78,26 @@ def library(row: Row, function: NativeFunction) -> str:
     if makes_outputs:
         given = ", ".join(f"&{a.name}" for a in function.func.arguments.out)
         variant = f"(Variant::kOut, {{{given}}})" if given else ""
-        possible = (
-            ", ".join(f"&{a.name}" for a in inputs if str(a.type) == "Tensor") if len(outs) == 1 and given else ""
-        )
-        among = f", {{{possible}}}" if possible else ""
-        lines += [f"Outputs<{len(outs)}> outputs{variant};", f"outputs.set_all({shape_rule(row)}{among});"]
+        lines.append(f"Outputs<{len(outs)}> outputs{variant};")
+        lines += try_unusual(row, function, len(outs)) if given else [f"outputs.set_all({shape_rule(row)});"]
     lines += pack(row, inputs, len(outs), name)
+    if function.func.arguments.out:
+        lines.append("outputs.finish();")
     lines.append(f"return {returned(function, len(outs))};")
     return "\n".join([*parts, definition(signature, function, lines)])
+
+
+def try_unusual(row: Row, function: NativeFunction, outs: int) -> list[str]:
+    """Outputs of the caller's: what is to become of those of another dtype or size is asked of the CPU kernel."""
+    name, overload = function.func.name.name, function.func.name.overload_name
+    arguments = ", ".join(a.name for a in function.func.arguments.flat_all)
+    stack = f"c10::impl::boxArgs({arguments})"
+    trial = f'try_on_host("aten::{name}", "{overload}", {ENGINES[row.engine]}, {outs}, {stack})'
+    return [
+        f"const auto specs = {shape_rule(row)};",
+        f"if (outputs.unusual(specs)) [[unlikely]] outputs.settle({trial});",
+        "outputs.set_all(specs);",
+    ]
 
 
 def shape_rule(row: Row) -> str:

@@ -157,6 +157,7 @@ def wrapper(row: Row, group: NativeFunctionsGroup, function: NativeFunction) -> 
         given = ", ".join(f"&{out}" for out in outs)
         lines.append(f"Op_{prefix(group)} op(Variant::{VARIANTS[kind]}, {{{given}}});")
     lines += [
+        f"op.outputs.prefer({row.format}.suggest_memory_format());" if row.format else "",
         f"op.meta({inputs});",
         f"scope.set_route(launch_{prefix(group)}(tasks_{name}, op, {inputs}));",
         "op.outputs.finish();" if kind is not SchemaKind.functional else "",

@@ -36,11 +36,16 @@ void resize_out(const at::Tensor& out, at::IntArrayRef sizes, at::IntArrayRef st
 void OutputSet::set(int64_t index, at::IntArrayRef sizes, at::IntArrayRef strides, at::TensorOptions options,
                     bool exact) {
   Slot& slot = slots_[index];
+  if (format_ && strides.empty()) options = options.memory_format(*format_);
   if (variant_ == Variant::kFunctional) {
     slot.own = allocate(sizes, strides, options);
     return;
   }
   const at::Tensor& given = *slot.given;
+  if (settled_) {
+    if (given.dtype() != options.dtype()) slot.own = allocate(sizes, strides, options);
+    return;
+  }
   variant_ == Variant::kInplace ? check_inplace(given, sizes, options) : resize_out(given, sizes, strides, options);
   if (exact && given.strides() != strides) slot.own = allocate(sizes, strides, options);
 }
@@ -58,12 +63,22 @@ void OutputSet::set(int64_t index, const TensorSpec& spec) {
   if (spec.conjugate && slot.given == nullptr) slot.own._set_conj(true);
 }
 
-void OutputSet::check_inputs(int64_t index, const TensorSpec& spec,
-                             std::initializer_list<const at::Tensor*> inputs) const {
+bool OutputSet::unusual(int64_t index, const TensorSpec& spec) const {
   const at::Tensor* given = slots_[index].given;
-  for (const at::Tensor* input : inputs)
-    TORCH_CHECK(given == nullptr || !given->is_same(*input) || given->sizes() == spec.sizes, "output with shape ",
-                given->sizes(), " doesn't match the broadcast shape ", at::IntArrayRef(spec.sizes));
+  if (given == nullptr || !spec.defined) return false;
+  const bool empty = given->dim() == 1 && given->numel() == 0;  // torch.empty(0), which every operator resizes
+  const bool other_sizes = !empty && given->sizes() != at::IntArrayRef(spec.sizes);
+  return other_sizes || given->dtype() != spec.options.dtype();
+}
+
+void OutputSet::settle(const std::vector<at::Tensor>& outputs) {
+  settled_ = !outputs.empty();
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const at::Tensor& given = *slots_[i].given;
+    if (given.sizes() == outputs[i].sizes()) continue;
+    given.resize_(outputs[i].sizes());
+    given.unsafeGetTensorImpl()->set_sizes_and_strides(outputs[i].sizes(), outputs[i].strides());
+  }
 }
 
 void OutputSet::finish() {

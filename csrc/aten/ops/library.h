@@ -8,7 +8,9 @@
 
 #include <array>
 #include <initializer_list>
+#include <optional>
 #include <type_traits>
+#include <vector>
 
 #include "aten/ops/argument_checks.h"
 #include "aten/ops/arguments.h"
@@ -34,9 +36,13 @@ class OutputSet {
 
   void set(int64_t index, const TensorSpec& spec);
 
-  void check_inputs(int64_t index, const TensorSpec& spec, std::initializer_list<const at::Tensor*> inputs) const;
+  // The memory format of outputs for which shape inference names no strides.
+  void prefer(at::MemoryFormat format) { format_ = format; }
 
-  // Copies results computed in place of a given tensor with other strides.
+  // Takes over the sizes and strides that a CPU kernel has given its outputs; from now on given dtypes and sizes stand.
+  void settle(const std::vector<at::Tensor>& outputs);
+
+  // Copies results computed in place of a given tensor with other strides or of another dtype.
   void finish();
 
  protected:
@@ -47,8 +53,12 @@ class OutputSet {
   };
   OutputSet(Variant variant, int64_t count) : variant_(variant), count_(count) {}
 
+  bool unusual(int64_t index, const TensorSpec& spec) const;
+
   const Variant variant_;
   const int64_t count_;
+  std::optional<at::MemoryFormat> format_;
+  bool settled_ = false;
   Slot* slots_ = nullptr;  // set by the derived class, which owns them
 };
 
@@ -60,13 +70,16 @@ class Outputs final : public OutputSet {
     slots_ = storage_.data();
     for (size_t i = 0; i < kCount; ++i) storage_[i].given = given[i];
   }
-  // `inputs` are looked at for out= tensors among them.
-  void set_all(const TensorSpec& spec, std::initializer_list<const at::Tensor*> inputs = {}) {
-    if (spec.elementwise) check_inputs(0, spec, inputs);
-    set(0, spec);
-  }
+  void set_all(const TensorSpec& spec) { set(0, spec); }
   void set_all(const TensorSpecs<kCount>& specs) {
     for (size_t i = 0; i < kCount; ++i) set(static_cast<int64_t>(i), specs[i]);
+  }
+  // Whether the CPU kernel has to be asked what becomes of a given output (given_outputs.h).
+  bool unusual(const TensorSpec& spec) const { return OutputSet::unusual(0, spec); }
+  bool unusual(const TensorSpecs<kCount>& specs) const {
+    for (size_t i = 0; i < kCount; ++i)
+      if (OutputSet::unusual(static_cast<int64_t>(i), specs[i])) return true;
+    return false;
   }
 
   Outputs(const Outputs&) = delete;

@@ -1,8 +1,10 @@
 // Headers that the generated operators share, compiled once.
 #pragma once
 
+#include <ATen/core/boxing/impl/boxing.h>
 #include <torch/library.h>
 
+#include "aten/ops/given_outputs.h"
 #include "aten/ops/host_call.h"
 #include "aten/ops/iterator.h"
 #include "aten/ops/kernel_route.h"

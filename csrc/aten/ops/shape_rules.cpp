@@ -55,7 +55,6 @@ TensorSpec elementwise(std::initializer_list<const at::Tensor*> inputs, const at
     return std::all_of(inputs.begin(), inputs.end(), [&](const at::Tensor* input) { return test(*input); });
   };
   TensorSpec spec = of(first.sizes(), options);
-  spec.elementwise = true;
   // The layouts that a TensorIterator keeps without a closer look; for these it would want a real output.
   constexpr auto channels_last = at::MemoryFormat::ChannelsLast;
   const bool same_sizes = all([&](const at::Tensor& input) { return input.sizes() == first.sizes(); });
@@ -255,9 +254,7 @@ TensorSpec take(const at::Tensor& self, const at::Tensor& index) {
 }
 
 TensorSpec search(const at::Tensor& positions_of, bool int32) {
-  TensorSpec spec = of(positions_of.sizes(), positions_of.options().dtype(int32 ? at::kInt : at::kLong));
-  spec.any_dtype = true;  // the kernel words its own refusal
-  return spec;
+  return of(positions_of.sizes(), positions_of.options().dtype(int32 ? at::kInt : at::kLong));
 }
 
 TensorSpec bucketize(const at::Tensor& self, const at::Tensor& boundaries, bool int32) {

@@ -20,11 +20,10 @@ struct TensorSpec {
   c10::SmallVector<int64_t, 6> sizes;
   at::TensorOptions options;
   c10::SmallVector<int64_t, 6> strides = {};
-  bool any_dtype = false;    // an out= tensor of another dtype is welcome; the kernel casts
-  bool defined = true;       // false: this call has no such result
-  bool conjugate = false;    // a new result has the conj bit
-  bool elementwise = false;  // an out= tensor that is an input as well must have these sizes already
-  bool new_only = false;     // `strides` are those of a new result; an out= tensor that is resized becomes contiguous
+  bool any_dtype = false;  // an out= tensor of another dtype is welcome; the kernel casts
+  bool defined = true;     // false: this call has no such result
+  bool conjugate = false;  // a new result has the conj bit
+  bool new_only = false;   // `strides` are those of a new result; an out= tensor that is resized becomes contiguous
 };
 
 template <size_t kCount>
@@ -92,9 +91,11 @@ TensorSpec addbmm(const at::Tensor& batch1, const at::Tensor& batch2);
 TensorSpec matrix_product(const at::Tensor& a, const at::Tensor& b, at::ScalarType dtype);
 TensorSpec packed_product(const at::Tensor& self, int64_t columns);  // weights in a layout of their own
 TensorSpec cdist(const at::Tensor& x1, const at::Tensor& x2);
+TensorSpec cdist_backward(const at::Tensor& x1, const at::Tensor& x2);  // of x1
 TensorSpec pdist(const at::Tensor& self);
 TensorSpec solve_triangular(const at::Tensor& triangle, const at::Tensor& right_side);
 TensorSpecs<2> geqrf(const at::Tensor& self);
+TensorSpec ormqr(const at::Tensor& self, const at::Tensor& other);
 TensorSpec fft_c2c(const at::Tensor& self, at::IntArrayRef dim);
 TensorSpec fft_r2c(const at::Tensor& self, at::IntArrayRef dim, bool onesided);
 TensorSpec fft_c2r(const at::Tensor& self, at::IntArrayRef dim, int64_t last_dim_size);

@@ -131,6 +131,15 @@ TensorSpec cdist(const at::Tensor& x1, const at::Tensor& x2) {
   return of(sizes, x1.options());
 }
 
+TensorSpec cdist_backward(const at::Tensor& x1, const at::Tensor& x2) {
+  at::DimVector sizes = common_batch(x1, x2);
+  const bool empty = x1.size(-2) == 0 || x2.size(-2) == 0 || x1.size(-1) == 0 || c10::multiply_integers(sizes) == 0;
+  if (empty) return like(x1);
+  sizes.push_back(x1.size(-2));
+  sizes.push_back(x1.size(-1));
+  return of(sizes, x1.options());
+}
+
 TensorSpec pdist(const at::Tensor& self) {
   const int64_t n = self.size(0);
   return of({n <= 1 ? 0 : n * (n - 1) / 2}, self.options());
@@ -150,6 +159,12 @@ TensorSpecs<2> geqrf(const at::Tensor& self) {
   at::DimVector sizes(self.sizes().begin(), self.sizes().end() - 1);
   sizes.back() = std::min(self.size(-2), self.size(-1));
   return {factors, of(sizes, self.options())};
+}
+
+TensorSpec ormqr(const at::Tensor& self, const at::Tensor& other) {
+  TORCH_CHECK(self.dim() >= 2, "torch.ormqr: input must have at least 2 dimensions.");
+  TORCH_CHECK(other.dim() >= 2, "torch.ormqr: other must have at least 2 dimensions.");
+  return column_major_like(other);
 }
 
 TensorSpec fft_c2c(const at::Tensor& self, at::IntArrayRef dim) {

@@ -141,8 +141,8 @@ class Outcome:
 
 
 def without_device(text: str) -> str:
-    """The first line of a message, as the CPU would say it."""
-    return DEVICE.sub("cpu", text.partition("\n")[0])
+    """The first line of a message, as the CPU would say it; where in C++ a warning was given does not matter."""
+    return DEVICE.sub("cpu", text.partition("\n")[0].partition(" (Triggered internally")[0])
 
 
 def layout(tensor: torch.Tensor) -> dict[str, Any]:
