@@ -130,6 +130,18 @@ def test_resume_keeps_what_has_run(area: Area):
     assert "Mixed: 1 of 2 tests, 1 failed" in printed
 
 
+def test_resume_runs_a_half_written_outcome_again(area: Area):
+    write(area, "def test_a(): pass\ndef test_b(): pass\n")
+    journal = area.directory / "journal.jsonl"
+    run(area)
+    lines = journal.read_text().splitlines(keepends=True)
+    journal.write_text(lines[0] + lines[1][:10])
+    outcomes, printed = run(area, resume=True)
+    assert outcomes["test_a"].passed and outcomes["test_b"].passed
+    assert "Mixed: 1 of 2 tests" in printed
+    assert [json.loads(line)["id"] for line in journal.read_text().splitlines()] == [o.id for o in outcomes.values()]
+
+
 def test_interrupt_ends_children_and_keeps_outcomes(area: Area):
     """Ctrl-C while a test hangs, told by a pipe that the test writes to."""
     write(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -68,14 +69,19 @@ class Outcome:
 
 
 class Journal:
-    """The outcomes of a run in a file, one JSON value a line, written as they come so that nothing is lost."""
+    """The outcomes of a run in a file, one JSON value a line, written as they come so that nothing is lost.
+
+    With `resume` it goes on after the last whole line: what a killed run has half written is cut off.
+    """
 
     def __init__(self, path: Path, resume: bool = False) -> None:
         self.path = path
         self.outcomes: dict[str, Outcome] = {}
         path.parent.mkdir(parents=True, exist_ok=True)
         if resume and path.exists():
-            for line in path.read_text().splitlines():
+            whole, newline, _ = path.read_bytes().rpartition(b"\n")
+            os.truncate(path, len(whole + newline))
+            for line in whole.splitlines():
                 self.outcomes.setdefault((outcome := Outcome(**json.loads(line))).id, outcome)
         self.file = path.open("a" if resume else "w")
 

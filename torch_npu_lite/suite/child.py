@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import resource
 import select
 import signal
 import subprocess
@@ -56,7 +55,6 @@ class Child:
             stdout=self.output,
             stderr=subprocess.STDOUT,
             start_new_session=True,  # Ctrl-C is the supervisor's, and what a test has started ends with the child
-            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)),
         )
         os.close(command_read)
         os.close(event_write)

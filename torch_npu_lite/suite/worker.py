@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -114,5 +115,6 @@ class Worker:
 
 
 if __name__ == "__main__":
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a crash is an outcome here, not a file of gigabytes
     sys.path[0] = os.getcwd()  # as python -m pytest has it
     sys.exit(pytest.main(sys.argv[3:], plugins=[Worker(int(sys.argv[1]), int(sys.argv[2]))]))
