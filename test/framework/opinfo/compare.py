@@ -21,13 +21,17 @@ from torch.utils import _pytree as pytree
 WAITS = yaml.safe_load((Path(__file__).parent / "host_waits.yaml").read_text())
 # Entries whose values differ because they draw random numbers or are not initialised; all else is compared.
 RANDOM = (
-    "*rand*", "*dropout*", "*normal*", "*bernoulli*", "*multinomial*", "uniform", "exponential", "cauchy", "geometric",
-    "*rrelu*", "*_lowrank", "nn.functional.fractional_max_pool*", "nn.functional.multi_head_attention_forward",
-    "empty*", "new_empty*",
+    "bernoulli", "cauchy", "exponential", "geometric", "log_normal", "multinomial", "normal", "normal.in_place",
+    "normal.number_mean", "normal_.in_place", "rand_like", "randint", "randint_like", "randn", "randn_like", "uniform",
+    "nn.functional.alpha_dropout", "nn.functional.dropout", "nn.functional.dropout2d", "nn.functional.dropout3d",
+    "nn.functional.feature_alpha_dropout.with_train", "nn.functional.fractional_max_pool2d",
+    "nn.functional.fractional_max_pool3d", "nn.functional.multi_head_attention_forward", "nn.functional.rrelu",
+    "pca_lowrank", "svd_lowrank",
+    "empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided",
 )  # fmt: skip
 
 
-DEVICE = re.compile(r"\b(npu|privateuseone|cpu)\b(:0)?", re.IGNORECASE)
+DEVICE = re.compile(r"\b(sparse(?:csr)?|nestedtensor)?(?:npu|privateuseone|privateuse1|cpu)\b(?::0)?", re.IGNORECASE)
 
 
 def matches(name: str, patterns: Iterable[str]) -> bool:
@@ -41,7 +45,7 @@ def may_wait(entry: str) -> bool:
 
 def draws(entry: str, sample: SampleInput) -> bool:
     """Whether the values of this call are random, or whatever the memory held."""
-    return matches(entry, RANDOM) or bool(sample.kwargs.get("dropout_p"))
+    return entry.removeprefix("_refs.") in RANDOM or bool(sample.kwargs.get("dropout_p"))
 
 
 def tensors(tree: Any) -> list[torch.Tensor]:
@@ -133,16 +137,20 @@ class Outcome:
         self.gradients = gradients
         self.error = error
         self.warnings: list[str] = []
-        owners = [tensor.untyped_storage().data_ptr() for tensor in tensors(arguments)]
+        owners = [memory_of(tensor) for tensor in tensors(arguments)]
         self.aliases = [
-            [i for i, owner in enumerate(owners) if owner and owner == tensor.untyped_storage().data_ptr()]
-            for tensor in tensors(results)
+            [i for i, owner in enumerate(owners) if owner and owner == memory_of(tensor)] for tensor in tensors(results)
         ]
+
+
+def memory_of(tensor: torch.Tensor) -> int:
+    """Where a tensor's storage lies; 0 for sparse tensors, which have none of their own."""
+    return tensor.untyped_storage().data_ptr() if tensor.layout is torch.strided else 0
 
 
 def without_device(text: str) -> str:
     """The first line of a message, as the CPU would say it; where in C++ a warning was given does not matter."""
-    return DEVICE.sub("cpu", text.partition("\n")[0].partition(" (Triggered internally")[0])
+    return DEVICE.sub(r"\1cpu", text.partition("\n")[0].partition(" (Triggered internally")[0])
 
 
 def layout(tensor: torch.Tensor) -> dict[str, Any]:

@@ -26,7 +26,8 @@ def gradients_of(sample: SampleInput, results: Any, arguments: Any) -> list:
     outputs = [tensor for tensor in outputs if tensor.requires_grad]
     if not leaves or not outputs:
         return []
-    weights = [torch.full_like(tensor, 0.5) for tensor in outputs]
+    # full_like makes no sparse tensors.
+    weights = [torch.full_like(t, 0.5) if t.layout is torch.strided else t.detach().clone() for t in outputs]
     return list(torch.autograd.grad(outputs, leaves, weights, allow_unused=True))
 
 
