@@ -97,6 +97,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes at a time (%(default)s)")
     parser.add_argument("--resume", action="store_true", help="go on with an interrupted run: keep what has run")
     parser.add_argument("--update", action="store_true", help="rewrite the table for the areas that ran")
+    parser.add_argument("--document", action="store_true", help="run nothing, rewrite docs/conformance.md by the table")
     options = parser.parse_args(arguments)
     if options.jobs < 1:
         parser.error(f"--jobs {options.jobs}: at least 1")
@@ -146,6 +147,9 @@ def main() -> int:
     if options.list:
         for name, title in titles.items():
             print(f"{name:20}{title}\n{'':20}{table.summary(stored.get(name))}")
+        return 0
+    if options.document:
+        table.write(ROOT, stored, titles)
         return 0
     areas = chosen_areas(options)
     try:

@@ -32,6 +32,7 @@ def entry(area: Area, found: Comparison) -> Entry:
         "passed_on_npu": found.passed_on_npu,
         "skipped": dict(sorted(found.skipped.items())),
         "differences": dict(sorted(found.differences.items())),
+        "failures": dict(sorted(found.failures.items())),
         "figures": dict(sorted(found.figures.items())),
     }
 
@@ -44,13 +45,27 @@ def summary(area: Entry | None) -> str:
 
 
 def regressions(name: str, new: Entry, old: Entry | None, *, whole: bool) -> list[str]:
-    """What passes less than the stored table says; `whole` tells that no test of the area was left out."""
-    known = old["differences"] if old else {}
-    found = [f"{name}: {test}: {reason}" for test, reason in new["differences"].items() if test not in known]
-    lost = old["passed_on_npu"] - new["passed_on_npu"] if old and whole else 0
+    """What is worse than the stored table says; `whole` tells that no test of the area was left out.
+
+    A difference is worse when the table has none for the test, or when the test fails in a way that it did not. Tests
+    that are skipped for a reason, or no longer there, are counted: the table does not name them.
+    """
+    known, failures = (old["differences"], old.get("failures", {})) if old else ({}, {})
+    found = [
+        f"{name}: {test}: {reason}"
+        for test, reason in new["differences"].items()
+        if test not in known or new["failures"].get(test) not in (None, failures.get(test))
+    ]
+    if old is None or not whole:
+        return found
+    hint = "--update accepts it"
+    for reason, count in new["skipped"].items():
+        more = count - old["skipped"].get(reason, 0)
+        if more > 0:
+            found.append(f"{name}: {more} tests more are skipped than the table says: {reason}; {hint}")
+    lost = old["passed_on_npu"] - new["passed_on_npu"]
     if lost > len(found):
-        hint = "tests that were removed or are skipped now; --update accepts it"
-        found.append(f"{name}: {lost} tests fewer pass on npu than the table says: {hint}")
+        found.append(f"{name}: {lost} tests fewer pass on npu than the table says: were they removed? {hint}")
     return found
 
 
@@ -58,10 +73,15 @@ def write(root: Path, areas: dict[str, Entry], titles: dict[str, str]) -> None:
     """Rewrites both files for the areas that `titles` names, in its order."""
     kept = {name: areas[name] for name in titles if name in areas}
     (root / "conformance.json").write_text(json.dumps({"areas": kept}, indent=1) + "\n")
-    document = root / "docs" / "conformance.md"
-    introduction = document.read_text().split(MARK)[0].rstrip()
+    path = root / "docs" / "conformance.md"
+    path.write_text(document(path.read_text(), kept, titles))
+
+
+def document(text: str, areas: dict[str, Entry], titles: dict[str, str]) -> str:
+    """The document `text` with the generated part as these results give it."""
+    introduction = text.split(MARK)[0].rstrip()
     waiting = [title for name, title in titles.items() if name not in areas]
-    document.write_text(f"{introduction}\n\n{MARK}\n" + "\n".join(markdown(kept, waiting)) + "\n")
+    return f"{introduction}\n\n{MARK}\n" + "\n".join(markdown(areas, waiting)) + "\n"
 
 
 def markdown(areas: dict[str, Entry], waiting: list[str]) -> Iterator[str]:

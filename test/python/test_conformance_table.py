@@ -37,10 +37,28 @@ def test_test_that_fails_now_is_a_regression():
 
 
 def test_test_that_skips_now_is_a_regression_of_a_whole_run():
-    new = entry(Outcome("t::a", "passed"), Outcome("t::b", "skipped", "not today"))
+    others = [Outcome(f"t::new_{i}", "passed") for i in range(3)]
+    new = entry(Outcome("t::a", "passed"), Outcome("t::b", "skipped", "not today"), *others)
+    assert table.regressions("few", new, STORED, whole=False) == []
+    (finding,) = table.regressions("few", new, STORED, whole=True)
+    assert finding == "few: 1 tests more are skipped than the table says: not today; --update accepts it"
+
+
+def test_removed_test_is_a_regression_of_a_whole_run():
+    new = entry(Outcome("t::a", "passed"))
     assert table.regressions("few", new, STORED, whole=False) == []
     (finding,) = table.regressions("few", new, STORED, whole=True)
     assert finding.startswith("few: 1 tests fewer pass on npu than the table says")
+
+
+def test_known_difference_that_becomes_a_failure_is_a_regression():
+    passing = [Outcome("t::a", "passed"), Outcome("t::b", "passed")]
+    crashing = entry(*passing, Outcome("t::c", "crashed", "signal SIGSEGV"))
+    assert table.regressions("few", crashing, STORED, whole=True) == ["few: t::c: crashed: signal SIGSEGV"]
+    assert table.regressions("few", crashing, crashing, whole=True) == []
+    failing = entry(*passing, Outcome("t::c", "failed", "ValueError: no"))
+    assert table.regressions("few", crashing, failing, whole=True) == ["few: t::c: crashed: signal SIGSEGV"]
+    assert table.regressions("few", STORED, failing, whole=True) == []
 
 
 def test_new_test_that_fails_is_a_regression():
@@ -65,6 +83,12 @@ def test_document_groups_differences_by_reason(tmp_path: Path):
     assert "| test | cosine |\n|---|---|\n| test_bert | 0.99 |" in text
     assert list(table.read(tmp_path)) == ["few"]
     assert json.loads((tmp_path / "conformance.json").read_text())["areas"]["few"]["figures"]
+
+
+def test_document_follows_from_the_table_and_the_areas():
+    titles = {name: area.title for name, (area, _) in conformance.read_areas().items()}
+    text = (ROOT / "docs" / "conformance.md").read_text()
+    assert text == table.document(text, table.read(ROOT), titles), "make conformance ARGS=--document rewrites it"
 
 
 def test_unknown_key_of_an_area_is_named(tmp_path: Path):

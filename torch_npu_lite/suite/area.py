@@ -102,7 +102,7 @@ class Comparison:
     passed_on_npu: int = 0
     skipped: dict[str, int] = dataclasses.field(default_factory=dict)  # passed on neither: reason -> tests
     differences: dict[str, str] = dataclasses.field(default_factory=dict)  # passed on the CPU only: id -> reason
-    failures: int = 0  # differences that are failures on npu, and not tests that leave it out
+    failures: dict[str, str] = dataclasses.field(default_factory=dict)  # of differences, those that failed: id -> how
     figures: dict[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)  # of tests that record properties
 
 
@@ -134,7 +134,8 @@ def compare(npu: Iterable[Outcome], cpu: Iterable[Outcome] | None = None) -> Com
             found.figures[test] = outcome.figures
         if expected and not outcome.passed:
             found.differences[test] = outcome.text()
-            found.failures += outcome.failed
+            if outcome.failed:
+                found.failures[test] = outcome.result
         elif not outcome.passed:
             reason = reference.text() if reference is not None else "not a test of the CPU"
             found.skipped[reason] = found.skipped.get(reason, 0) + 1
