@@ -64,6 +64,7 @@ ROUNDED = {
 # (rtol, atol) of rounded values.
 TOLERANCE = {
     torch.float64: (1e-7, 1e-7),
+    torch.complex128: (1e-7, 1e-7),
     torch.float32: (2e-3, 2e-4),
     torch.bfloat16: (5e-2, 5e-2),
     torch.float16: (2e-2, 2e-2),

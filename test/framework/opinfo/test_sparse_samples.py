@@ -1,16 +1,22 @@
-"""PyTorch's own samples of sparse tensors in all layouts: npu against CPU, with gradients, in place and with out=."""
+"""PyTorch's own samples of sparse tensors in all layouts: npu against CPU, with gradients, in place and with out=.
+
+Indices, values and gradients are the same bits, and what the CPU refuses npu refuses in the same words.
+"""
 
 from __future__ import annotations
 
+import collections
+import functools
 import itertools
 import unittest
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import torch
-from compare import tensors
+from compare import Outcome, assert_like, on_device, tensors
+from modes import Call, backward, forward, in_place, outcome_of, with_out
+from refusals import difference_of_errors, pending_error
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.testing._internal.opinfo.core import OpInfo, SampleInput
 from torch.utils import _pytree as pytree
@@ -19,7 +25,10 @@ LAYOUTS = (torch.sparse_coo, torch.sparse_csr, torch.sparse_csc, torch.sparse_bs
 QUICK_LAYOUTS = (torch.strided, torch.sparse_coo)
 QUICK = torch.float32
 LONG = (torch.float64, torch.complex64, torch.bfloat16, torch.int64, torch.bool)
+QUICK_SAMPLES, SAMPLES = 1, 6
 RANDOM = ("randn_like",)
+# The CPU's forward makes the indices that its derivative reads only where an operand requires a gradient.
+REDUCE = pytest.mark.xfail(reason="the derivative of the largest and smallest ends the process", run=False)
 # Entries of op_db that make or take sparse tensors in their ordinary samples.
 ABOUT_SPARSE = ("sparse.sampled_addmm", "sparse.mm.reduce", "to_sparse")
 
@@ -37,7 +46,8 @@ def has_samples(op: OpInfo, layout: torch.layout) -> bool:
 def cases() -> Iterator:
     for op, layout, dtype in itertools.product(op_db, (torch.strided, *LAYOUTS), (QUICK, *LONG)):
         if has_samples(op, layout) and dtype in op.supported_dtypes("cpu"):
-            marks = () if dtype is QUICK and layout in QUICK_LAYOUTS else (pytest.mark.conformance,)
+            marks = [] if dtype is QUICK and layout in QUICK_LAYOUTS else [pytest.mark.conformance]
+            marks += [REDUCE] if op.full_name == "sparse.mm.reduce" else []
             yield pytest.param(op, layout, dtype, id=f"{op.full_name}-{short(layout)}-{short(dtype)}", marks=marks)
 
 
@@ -54,7 +64,10 @@ def samples_of(op: OpInfo, layout: torch.layout, dtype: torch.dtype, requires_gr
         for sample in op.sample_inputs("cpu", dtype, requires_grad=requires_grad):
             if isinstance(sample.input, torch.Tensor) and sample.input.dim() >= 2:
                 blocks = (1, 1) if layout in (torch.sparse_bsr, torch.sparse_bsc) else None
-                sparse = sample.input.detach().to_sparse(layout=layout, blocksize=blocks)
+                try:
+                    sparse = sample.input.detach().to_sparse(layout=layout, blocksize=blocks)
+                except RuntimeError:  # matrices of a batch with unequal counts have no compressed layout
+                    continue
                 sample.input = sparse.requires_grad_(requires_grad)
                 yield sample
 
@@ -70,65 +83,61 @@ def moved(tree: Any, device: str) -> Any:
     return pytree.tree_map(one, tree)
 
 
-def forward(op: OpInfo, sample: SampleInput, arguments: list, keywords: dict) -> list[torch.Tensor]:
-    """Results, then gradients."""
-    results = tensors(sample.output_process_fn_grad(op(*arguments, **keywords)))
-    outputs = [result for result in results if result.requires_grad]
-    leaves = [tensor for tensor in tensors((arguments, keywords)) if tensor.requires_grad]
-    if not outputs or not leaves:
-        return results
-    weights = [torch.ones_like(output) for output in outputs]
-    gradients = torch.autograd.grad(outputs, leaves, weights, allow_unused=True)
-    return [*results, *(gradient for gradient in gradients if gradient is not None)]
+def parts(tensor: torch.Tensor) -> list[Any]:
+    """The strided tensors that a sparse tensor consists of, and what else tells it from another."""
+    if tensor.layout is torch.strided:
+        return [tensor]
+    shape = torch.tensor(tensor.shape)
+    if tensor.layout is torch.sparse_coo:
+        return [tensor._indices(), tensor._values(), shape, torch.tensor(tensor.is_coalesced())]
+    rows = tensor.layout in (torch.sparse_csr, torch.sparse_bsr)
+    compressed = (tensor.crow_indices, tensor.col_indices) if rows else (tensor.ccol_indices, tensor.row_indices)
+    return [*(indices() for indices in compressed), tensor.values(), shape]
 
 
-def in_place(op: OpInfo, sample: SampleInput, arguments: list, keywords: dict) -> list[torch.Tensor]:
-    with torch.no_grad():
-        op.inplace_variant(*arguments, **keywords)
-    return [arguments[0]]
-
-
-def with_out(op: OpInfo, sample: SampleInput, arguments: list, keywords: dict) -> list[torch.Tensor]:
-    with torch.no_grad():
-        out = torch.zeros_like(op(*arguments, **keywords))
-        op(*arguments, **keywords, out=out)
-    return [out]
-
-
-def check(mode, op: OpInfo, sample: SampleInput, note) -> bool:
-    """Whether the CPU takes the sample, so that there was something to compare."""
-    arguments, keywords = [sample.input, *sample.args], dict(sample.kwargs)
+def run(mode: Call, op: OpInfo, sample: SampleInput, device: str) -> Outcome:
+    arguments, keywords = moved(([sample.input, *sample.args], dict(sample.kwargs)), device)
     if "device" in keywords:
-        keywords["device"] = torch.device("cpu")
+        keywords["device"] = torch.device(device)
+    torch.manual_seed(0)
+    return outcome_of(lambda: mode(op, sample, arguments, keywords))
+
+
+def difference(mode: Call, op: OpInfo, sample: SampleInput, expected: Outcome) -> str | None:
+    """Why npu's outcome is not the CPU's; None when it is."""
     try:
-        expected = mode(op, sample, *moved((arguments, keywords), "cpu"))
-    except Exception:  # the CPU refuses this sample
-        return False
-    torch.npu.op_stats(reset=True)
-    actual = mode(op, sample, *moved((arguments, keywords), "npu"))
-    stats = torch.npu.op_stats(reset=True)
-    note(stats)
-    assert [name for name, counts in stats.items() if counts["fallback"]] == []
-    assert all(tensor.device.type == "npu" for tensor in actual)
-    assert [(a.layout, a.dtype, a.shape) for a in actual] == [(e.layout, e.dtype, e.shape) for e in expected]
-    if op.full_name not in RANDOM:
-        torch.testing.assert_close([a.cpu() for a in actual], expected, rtol=2e-3, atol=2e-4, equal_nan=True)
-    torch.npu.synchronize()
-    return True
+        actual = run(mode, op, sample, "npu")
+        if expected.error is not None:
+            return difference_of_errors(actual, expected)
+        if actual.error is not None:
+            return f"npu refuses: {actual.error!r}"
+        found, wanted = (tensors((outcome.results, outcome.gradients)) for outcome in (actual, expected))
+        assert all(tensor.device.type == "npu" for tensor in found)
+        assert [tensor.layout for tensor in found] == [tensor.layout for tensor in wanted]
+        for a, e in zip(found, wanted, strict=True):
+            assert_like(parts(a.detach()), parts(e.detach()), values=op.full_name not in RANDOM)
+    except Exception as error:
+        return f"{type(error).__name__}: {error} {pending_error() or ''}"
+    return None
 
 
 @pytest.mark.parametrize(("op", "layout", "dtype"), list(cases()))
 def test_like_cpu(op, layout, dtype, note_operators):
-    def note(stats: dict) -> None:
-        note_operators(stats, test=f"op_db:{op.full_name}", dtype=short(dtype))
-
     differentiable = op.supports_autograd and dtype in op.supported_backward_dtypes("cpu")
-    modes = [forward]
+    modes = [*([backward] if differentiable else []), forward]
     modes += [in_place] if op.inplace_variant is not None else []
     modes += [with_out] if op.supports_out else []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    note = functools.partial(note_operators, test=f"op_db:{op.full_name}", dtype=short(dtype))
+    found: dict[str, list[str]] = collections.defaultdict(list)
+    compared = 0
+    with on_device(note, waits_allowed=True):
         for mode in modes:
-            samples = samples_of(op, layout, dtype, requires_grad=differentiable and mode is forward)
-            for sample in itertools.islice(samples, 1 if dtype is QUICK else 6):
-                check(mode, op, sample, note)
+            samples = samples_of(op, layout, dtype, requires_grad=mode is backward)
+            for i, sample in enumerate(itertools.islice(samples, QUICK_SAMPLES if dtype is QUICK else SAMPLES)):
+                expected = run(mode, op, sample, "cpu")
+                compared += expected.error is None
+                what = difference(mode, op, sample, expected)
+                if what:
+                    found[f"{mode.__name__}: {what}"].append(str(i))
+    assert not found, "\n".join(f"samples {', '.join(where)}: {what}" for what, where in found.items())
+    assert compared > 0
