@@ -129,15 +129,17 @@ def test_like_cpu(op, layout, dtype, note_operators):
     modes += [with_out] if op.supports_out else []
     note = functools.partial(note_operators, test=f"op_db:{op.full_name}", dtype=short(dtype))
     found: dict[str, list[str]] = collections.defaultdict(list)
-    compared = 0
+    calls = compared = 0
     with on_device(note, waits_allowed=True):
         for mode in modes:
             samples = samples_of(op, layout, dtype, requires_grad=mode is backward)
             for i, sample in enumerate(itertools.islice(samples, QUICK_SAMPLES if dtype is QUICK else SAMPLES)):
                 expected = run(mode, op, sample, "cpu")
-                compared += expected.error is None
+                calls, compared = calls + 1, compared + (expected.error is None)
                 what = difference(mode, op, sample, expected)
                 if what:
                     found[f"{mode.__name__}: {what}"].append(str(i))
     assert not found, "\n".join(f"samples {', '.join(where)}: {what}" for what, where in found.items())
+    if not calls:
+        pytest.skip("PyTorch has no such sample")
     assert compared > 0
