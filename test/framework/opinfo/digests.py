@@ -46,7 +46,8 @@ def digest(tree: Any) -> str:
 
 def results_of(op: OpInfo, sample: SampleInput) -> list:
     """Results and gradients of a call, and of its in-place form, on npu."""
-    arguments, keywords = Mover("npu")(([sample.input, *sample.args], dict(sample.kwargs)))
+    given = ([sample.input, *sample.args], dict(sample.kwargs))
+    arguments, keywords = Mover("npu")(given)
     if "device" in keywords:
         keywords["device"] = "npu"
     torch.manual_seed(0)
@@ -59,7 +60,8 @@ def results_of(op: OpInfo, sample: SampleInput) -> list:
     if op.inplace_variant is not None:
         # A form that refuses the sample leaves its operand as it was, in every way of running.
         with torch.no_grad(), contextlib.suppress(RuntimeError, TypeError, ValueError):
-            changed = op.inplace_variant(*Mover("npu")(arguments), **keywords)
+            fresh, _ = Mover("npu")(given)
+            changed = op.inplace_variant(*fresh, **keywords)
     return [results, gradients, changed]
 
 
