@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import io
+import re
 import warnings
 
 import pytest
@@ -218,3 +219,22 @@ def test_quantization_aware_training_like_cpu():
 
     for a, e in zip(train("npu"), train("cpu"), strict=True):
         torch.testing.assert_close(a.cpu(), e, rtol=1e-3, atol=1e-4)
+
+
+def test_elements_that_share_bytes_are_copied_whole_or_not_at_all():
+    four_bits = torch.quantize_per_tensor(torch.arange(24.0).reshape(4, 6) % 16, 1.0, 0, torch.quint4x2)
+    on_npu = four_bits.to("npu")
+    assert_same(on_npu, four_bits)
+    for part, other in ((on_npu[0], on_npu[1]), (on_npu[:2], on_npu[2:])):
+        with pytest.raises(NotImplementedError, match=re.escape("\"copy_kernel\" not implemented for 'QUInt4x2'")):
+            part.copy_(other)
+    with pytest.raises(NotImplementedError, match="QUInt4x2"):
+        on_npu.t().contiguous()
+    assert_same(on_npu, four_bits)
+
+
+def test_optimal_parameters_like_cpu():
+    arguments = (6, 200, 0.16, 8)
+    expected = torch.choose_qparams_optimized(torch.arange(24.0), *arguments)
+    actual = torch.choose_qparams_optimized(torch.arange(24.0, device="npu"), *arguments)
+    assert [tensor.cpu() for tensor in actual] == list(expected)

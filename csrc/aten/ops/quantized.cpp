@@ -17,6 +17,16 @@ at::Tensor quantize_like(const at::Tensor& values, const at::Tensor& example) {
                                   example.q_per_channel_axis(), example.scalar_type());
 }
 
+// Elements that share bytes cannot be moved one by one: what is copied is all of a storage, and no view of it.
+void check_whole(const at::Tensor& tensor) {
+  const int64_t in_a_byte = tensor.scalar_type() == at::kQUInt4x2 ? 2 : tensor.scalar_type() == at::kQUInt2x4 ? 4 : 1;
+  if (in_a_byte == 1 || tensor.numel() == 0) return;
+  const int64_t row = tensor.dim() == 0 ? 1 : tensor.size(-1);
+  const int64_t bytes = tensor.numel() / row * ((row + in_a_byte - 1) / in_a_byte);
+  const bool whole = tensor.is_contiguous() && static_cast<int64_t>(tensor.storage().nbytes()) <= bytes;
+  TORCH_CHECK_NOT_IMPLEMENTED(whole, "\"copy_kernel\" not implemented for '", c10::toString(tensor.scalar_type()), "'");
+}
+
 // The rules and words of PyTorch's copy_ between CPU tensors: it hands copies that touch other devices on before it
 // looks at quantisation.
 at::Tensor copy_from(const at::Tensor& self, const at::Tensor& dst, bool non_blocking) {
@@ -27,6 +37,8 @@ at::Tensor copy_from(const at::Tensor& self, const at::Tensor& dst, bool non_blo
   const at::Tensor source = self.is_quantized() ? self : quantize_like(self.to(dst.device()), dst);
   TORCH_CHECK(source.qscheme() == dst.qscheme(), "Quantized Copy only works with same qscheme");
   TORCH_CHECK(source.scalar_type() == dst.scalar_type(), "Quantized copy only works with the same dtype");
+  check_whole(source);
+  check_whole(dst);
   integers_of(dst).copy_(integers_of(source), non_blocking);
   const auto to_dst = [&](const at::Tensor& member) { return member.to(dst.device()); };
   at::set_quantizer_(dst, with_members(at::get_qtensorimpl(source)->quantizer(), to_dst));
