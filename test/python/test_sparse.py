@@ -264,3 +264,37 @@ def test_waits_are_counted_as_synchronous():
     stats = torch.npu.op_stats()
     assert stats["aten::_coalesce"]["synchronous"] == 1
     assert stats["aten::_indices"]["host_waits"] == 0
+
+
+def test_tensors_of_a_device_that_is_not_the_current_one():
+    table = torch.nn.Embedding(4, 2, sparse=True).to("npu:1")
+    table(torch.tensor([1, 1], device="npu:1")).sum().backward()
+    assert table.weight.grad.coalesce().values().device == torch.device("npu:1")
+    torch.optim.SparseAdam(table.parameters()).step()
+    tensor = torch.sparse_coo_tensor(INDICES, VALUES, (2, 3), device="npu:1")
+    assert_same((tensor.coalesce() + tensor).to_dense(), (2 * tensor.cpu()).to_dense())
+
+
+@pytest.mark.parametrize("reduce", ["sum", "mean", "amax", "amin"])
+def test_reducing_products_and_their_gradients(reduce):
+    def run(device: str) -> list[torch.Tensor]:
+        matrix = (torch.eye(4, 6) + 1).to_sparse_csr().to(device).requires_grad_()
+        dense = torch.arange(18.0).reshape(6, 3).to(device).requires_grad_()
+        result = torch.sparse.mm(matrix, dense, reduce)
+        result.sum().backward()
+        return [result, matrix.grad, dense.grad]
+
+    for actual, expected in zip(run("npu"), run("cpu"), strict=True):
+        assert_same(actual, expected)
+
+
+def test_masks_and_the_gradient_of_values():
+    def run(device: str) -> list[torch.Tensor]:
+        values = torch.tensor([1.0, 2.0, 3.0], device=device, requires_grad=True)
+        tensor = torch.sparse_coo_tensor(torch.tensor([[0, 1, 1]], device=device), values, (3,))
+        masked = tensor.detach().sparse_mask(tensor.detach().coalesce())
+        tensor.to_dense().square().sum().backward()
+        return [masked, values.grad]
+
+    for actual, expected in zip(run("npu"), run("cpu"), strict=True):
+        assert_same(actual, expected)

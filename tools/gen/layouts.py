@@ -43,12 +43,13 @@ def operators_of(entry: dict[str, Any], schemas: Schemas) -> list[LayoutOperator
     cpu, cuda = (schemas.indices[DispatchKey.parse(dispatch_key(key, device))] for device in ("CPU", "CUDA"))
     exceptions = [(pattern, route, group["why"]) for route in ROUTES for group in entry.get(route, [])
                   for pattern in group["operators"]]  # fmt: skip
+    named = {pattern for pattern, _, _ in exceptions}
     found, used = [], set()
     for name, function in schemas.functions.items():
         kernel, shared = cpu.get_kernel(function), cuda.get_kernel(function)
-        if kernel is None:
+        if kernel is None and name not in named:  # PyTorch composes it; one that reads memory itself is named
             continue
-        one_function = shared is not None and shared.kernel == kernel.kernel
+        one_function = kernel is not None and shared is not None and shared.kernel == kernel.kernel
         route, why = ("native", None) if one_function else ("synchronous", entry.get("why"))
         if key == DENSE:
             route = "other"
@@ -58,8 +59,7 @@ def operators_of(entry: dict[str, Any], schemas: Schemas) -> list[LayoutOperator
                 used.add(pattern)
         if route in ROUTES:
             found.append(LayoutOperator(key, name, route, None if route == "native" else why))
-    idle = {pattern for pattern, _, _ in exceptions} - used
-    if idle:
+    if idle := named - used:
         raise ValueError(f"{key}: no operator is named {', '.join(sorted(idle))}")
     return found
 

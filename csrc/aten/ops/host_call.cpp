@@ -5,6 +5,7 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/EmptyTensor.h>
 #include <c10/core/CPUAllocator.h>
+#include <c10/core/DeviceGuard.h>
 #include <c10/core/Storage.h>
 
 #include <optional>
@@ -51,6 +52,7 @@ class HostCall {
     const size_t first = stack.size() - schema.arguments().size();
     device_ = npu_device_of(op_, stack);
     if (device_) wait_for(device_->index());
+    const c10::OptionalDeviceGuard guard(device_);  // sparse COO tensors are made on the current device
     for (size_t i = first; i < stack.size(); ++i) stack[i] = to_host(stack[i], schema.arguments()[i - first]);
     call(stack);
     for (const Pair& pair : pairs_) write_back(pair);
@@ -114,8 +116,10 @@ class HostCall {
     TORCH_CHECK(tensor.device() == *device_,
                 "Expected all tensors to be on the same device, but found at least two devices, ", *device_, " and ",
                 tensor.device(), "! (checking argument ", argument.name(), " of ", op_.operator_name(), ")");
-    if (!has_members(tensor)) return dense_to_host(tensor);
-    at::Tensor host = whole_to_host(tensor);
+    at::Tensor host = has_members(tensor) ? whole_to_host(tensor) : dense_to_host(tensor);
+    // Kernels ask it: some save what only their derivative needs.
+    if (tensor.requires_grad()) host.unsafeGetTensorImpl()->set_requires_grad(true);
+    if (!has_members(tensor)) return host;
     if (argument.alias_info() && argument.alias_info()->isWrite()) written_.emplace_back(tensor, host);
     return host;
   }
