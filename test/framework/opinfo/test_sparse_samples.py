@@ -27,8 +27,6 @@ QUICK = torch.float32
 LONG = (torch.float64, torch.complex64, torch.bfloat16, torch.int64, torch.bool)
 QUICK_SAMPLES, SAMPLES = 1, 6
 RANDOM = ("randn_like",)
-# The CPU's forward makes the indices that its derivative reads only where an operand requires a gradient.
-REDUCE = pytest.mark.xfail(reason="the derivative of the largest and smallest ends the process", run=False)
 # Entries of op_db that make or take sparse tensors in their ordinary samples.
 ABOUT_SPARSE = ("sparse.sampled_addmm", "sparse.mm.reduce", "to_sparse")
 
@@ -47,7 +45,6 @@ def cases() -> Iterator:
     for op, layout, dtype in itertools.product(op_db, (torch.strided, *LAYOUTS), (QUICK, *LONG)):
         if has_samples(op, layout) and dtype in op.supported_dtypes("cpu"):
             marks = [] if dtype is QUICK and layout in QUICK_LAYOUTS else [pytest.mark.conformance]
-            marks += [REDUCE] if op.full_name == "sparse.mm.reduce" else []
             yield pytest.param(op, layout, dtype, id=f"{op.full_name}-{short(layout)}-{short(dtype)}", marks=marks)
 
 
