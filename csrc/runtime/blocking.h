@@ -16,7 +16,8 @@ struct BlockingHooks {
 // For waits that begin later; a wait keeps the hooks it began with.
 NPU_API void set_blocking_hooks(const BlockingHooks& hooks);
 
-// Called on the waiting thread when a wait begins, with the innermost WaitCause. One listener; null = none. It must not wait.
+// Called on the waiting thread when a wait begins, with the innermost WaitCause. One listener; null = none. It must not
+// wait.
 NPU_API void set_host_wait_listener(void (*listener)(const char* cause));
 
 // Scope that says why the calling thread is about to wait: a text that is never freed, such as "scalar to host".
