@@ -47,6 +47,8 @@ class NPU_API Observer {
   virtual void on_submit(const TaskEvent&) {}
   virtual void on_start(const TaskEvent&) {}
   virtual void on_end(const TaskEvent&, bool /*failed*/) {}
+  // Instead of on_start and on_end: an earlier task of the stream failed (failure mode "stop").
+  virtual void on_skip(const TaskEvent&) {}
   virtual void on_record(DeviceIndex, StreamId, uint64_t /*event*/, uint64_t /*number*/) {}
   virtual void on_wait(DeviceIndex, StreamId, StreamId /*producer*/, uint64_t /*number*/) {}
   virtual void on_allocate(DeviceIndex, StreamId, const void* /*address*/, size_t /*bytes*/) {}

@@ -19,6 +19,7 @@ class Recorder final : public Observer {
   void on_submit(const TaskEvent& task) override { note("submit", task); }
   void on_start(const TaskEvent& task) override { note("start", task); }
   void on_end(const TaskEvent& task, bool failed) override { note(failed ? "failed" : "end", task); }
+  void on_skip(const TaskEvent& task) override { note("skip", task); }
   void on_record(DeviceIndex, StreamId, uint64_t, uint64_t number) override { add("record " + std::to_string(number)); }
   void on_wait(DeviceIndex, StreamId, StreamId, uint64_t number) override { add("wait " + std::to_string(number)); }
   void on_allocate(DeviceIndex, StreamId, const void*, size_t bytes) override {
@@ -64,6 +65,20 @@ TEST(ObserverTest, SeesFailures) {
   stream.launch(kFail, 0);
   EXPECT_THROW(stream.synchronize(), Error);
   EXPECT_EQ(recorder.take().back(), "failed test::fail 1");
+}
+
+TEST(ObserverTest, SeesWhatIsSkippedAfterAFailure) {
+  TestDevice device;
+  Stream& stream = device.stream();
+  DeviceInt value(device.context, 0);
+  stream.set_failure_mode(FailureMode::kStop);
+  Recorder recorder;
+  Gate gate(stream);
+  stream.launch(kFail, 0);
+  stream.launch(kStore, StoreArguments{value.address(), 1});
+  gate.open();
+  EXPECT_THROW(stream.synchronize(), Error);
+  EXPECT_EQ(recorder.take().back(), "skip test::store 3");
 }
 
 TEST(ObserverTest, SeesElidedWaitsAndRecords) {

@@ -45,6 +45,10 @@ class OpTimes final : public Observer {
     task.op->tasks.fetch_add(1, std::memory_order_relaxed);
     tasks_.erase(found);
   }
+  void on_skip(const TaskEvent& event) override {
+    const MutexLock lock(mutex_);
+    tasks_.erase(event.id());
+  }
 
  private:
   struct Task {

@@ -238,12 +238,14 @@ int64_t Executor::execute(SimQueue& queue, Slot& slot) {
   const TaskInfo& info = *slot.info;
   const bool is_control = info.engines == kNoEngine;  // others may wait for what it writes
   int64_t end = 0;
-  if (!queue.skipping() || is_control) {
-    TaskContext& context = queue.context;
-    context.number = queue.ring().next_number();
+  TaskContext& context = queue.context;
+  context.number = queue.ring().next_number();
+  TaskEvent event{context.device,   context.stream,  context.number, &info,
+                  slot.arguments(), clock_.now_ns(), slot.traceback};
+  if (queue.skipping() && !is_control) {
+    observe([&](Observer& observer) { observer.on_skip(event); });
+  } else {
     queue.set_current(&info);
-    TaskEvent event{context.device,   context.stream,  context.number, &info,
-                    slot.arguments(), clock_.now_ns(), slot.traceback};
     observe([&](Observer& observer) { observer.on_start(event); });
     std::exception_ptr error;
     try {
