@@ -39,21 +39,27 @@ uint64_t read(std::atomic<uint64_t>& counter, bool reset) {
   return reset ? counter.exchange(0, std::memory_order_relaxed) : counter.load(std::memory_order_relaxed);
 }
 
-// Adds an operator to `result` if there is anything to tell of it.
+// Adds what an operator's counters say to `result`, if there is anything. One name may have several: the table's, and
+// those of its kernels for other layouts.
 void collect(const std::string& name, OpCounters& counters, bool reset, std::map<std::string, OpStats>& result) {
-  OpStats stats;
-  stats.tasks = read(counters.tasks, reset);
-  stats.queued_ns = read(counters.queued_ns, reset);
-  stats.run_ns = read(counters.run_ns, reset);
-  bool known = stats.tasks != 0;
+  const uint64_t tasks = read(counters.tasks, reset);
+  const uint64_t queued_ns = read(counters.queued_ns, reset);
+  const uint64_t run_ns = read(counters.run_ns, reset);
+  std::array<uint64_t, kRouteCount> calls;
+  bool known = tasks != 0;
   for (size_t route = 0; route < kRouteCount; ++route)
-    known |= (stats.calls[route] = read(counters.calls[route], reset)) != 0;
+    known |= (calls[route] = read(counters.calls[route], reset)) != 0;
   const auto first = rare().host_waits.lower_bound({&counters, ""});
   auto last = first;
-  for (; last != rare().host_waits.end() && last->first.first == &counters; ++last)
-    stats.host_waits[last->first.second] = last->second;
+  while (last != rare().host_waits.end() && last->first.first == &counters) ++last;
+  if (!known && first == last) return;
+  OpStats& stats = result[name];
+  stats.tasks += tasks;
+  stats.queued_ns += queued_ns;
+  stats.run_ns += run_ns;
+  for (size_t route = 0; route < kRouteCount; ++route) stats.calls[route] += calls[route];
+  for (auto wait = first; wait != last; ++wait) stats.host_waits[wait->first.second] += wait->second;
   if (reset) rare().host_waits.erase(first, last);
-  if (known || !stats.host_waits.empty()) result.emplace(name, std::move(stats));
 }
 
 }  // namespace
