@@ -115,6 +115,24 @@ def test_times_are_recorded_only_when_asked_for():
     assert mm.run_ms > 0 and mm.queued_ms >= bmm.run_ms > 0  # it was queued all the while
 
 
+def test_metadata_of_other_layouts_counts_as_views():
+    x = torch.eye(3, device="npu").to_sparse()
+    quantized = torch.quantize_per_tensor(torch.ones(4, 6, device="npu"), 0.5, 3, torch.quint8)
+    torch.npu.op_report(reset=True)
+    x._indices(), x._nnz(), quantized.q_scale()
+    found = rows()
+    for operator in ("aten::_indices", "aten::_nnz", "aten::q_scale"):
+        assert found[operator].calls["view"] == found[operator].total_calls == 1
+
+
+def test_kernels_of_several_layouts_add_up_under_one_name():
+    x = torch.eye(3, device="npu")
+    sparse = x.to_sparse()
+    torch.npu.op_report(reset=True)
+    x.clone(), sparse.clone()
+    assert rows()["aten::clone"].total_calls == 2
+
+
 def test_record_op_times_switches_back():
     torch.npu.record_op_times(True)
     with torch.npu.record_op_times(False):

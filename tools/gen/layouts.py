@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from torchgen.model import DispatchKey
+from torchgen.model import DispatchKey, NativeFunction
 
 from gen.schema import Schemas
 
@@ -22,6 +22,7 @@ class LayoutOperator:
     name: str
     route: str  # native, synchronous, own (written by hand) or excluded
     why: str | None  # the reason of a route that is not native
+    metadata: bool  # it reads nothing but metadata
 
 
 def load(path: Path, schemas: Schemas) -> list[LayoutOperator]:
@@ -58,17 +59,32 @@ def operators_of(entry: dict[str, Any], schemas: Schemas) -> list[LayoutOperator
                 route, why = wanted, reason
                 used.add(pattern)
         if route in ROUTES:
-            found.append(LayoutOperator(key, name, route, None if route == "native" else why))
+            reason = None if route == "native" else why
+            found.append(LayoutOperator(key, name, route, reason, reads_metadata(function)))
     if idle := named - used:
         raise ValueError(f"{key}: no operator is named {', '.join(sorted(idle))}")
     return found
+
+
+def reads_metadata(function: NativeFunction) -> bool:
+    """Operators that give views, numbers or flags."""
+    returns = function.func.returns
+    return function.is_view_op or (bool(returns) and not any(result.type.is_tensor_like() for result in returns))
+
+
+def registration(operator: LayoutOperator) -> str:
+    arguments = f'"aten::{operator.name}"'
+    if operator.route == "native":
+        route = "Route::kView" if operator.metadata else "Route::kLibrary"
+        arguments += f", {route}, c10::DispatchKey::{dispatch_key(operator.key, 'CPU')}"
+    return f'  m.impl("{operator.name}", {operator.route}({arguments}));'
 
 
 def source(operators: list[LayoutOperator], note: str) -> str:
     parts = []
     for key in dict.fromkeys(operator.key for operator in operators):
         lines = "\n".join(
-            f'  m.impl("{operator.name}", {operator.route}<c10::DispatchKey::{dispatch_key(key, "CPU")}>());'
+            registration(operator)
             for operator in operators
             if operator.key == key and operator.route in ("native", "synchronous")
         )

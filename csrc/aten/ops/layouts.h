@@ -1,5 +1,6 @@
 // Kernels of the operators on npu tensors that are not strided; npu_layouts.yaml says which operator has which.
-//   m.impl("_indices", native<c10::DispatchKey::SparseCPU>());
+//   m.impl("_indices", native("aten::_indices", Route::kView, c10::DispatchKey::SparseCPU));
+// `name`, the operator's full name, is what op_stats() counts them by.
 #pragma once
 
 #include <torch/library.h>
@@ -9,26 +10,11 @@
 
 namespace npu::aten {
 
-// Calls PyTorch's own function for `key`, on npu tensors: it reads metadata, or calls operators of the members. Waits
-// where one of those does.
-void run_native(c10::DispatchKey key, const c10::OperatorHandle& op, torch::jit::Stack* stack);
-
-template <c10::DispatchKey key>
-void run_native(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
-  run_native(key, op, stack);
-}
-
-template <c10::DispatchKey key>
-torch::CppFunction native() {
-  return torch::CppFunction::makeFromBoxedFunction<&run_native<key>>();
-}
+// Calls PyTorch's own function for `key`, on npu tensors: it reads metadata (kView), or calls operators of the members
+// (kLibrary). Waits where one of those does.
+torch::CppFunction native(const char* name, Route route, c10::DispatchKey key);
 
 // Waits for the device and runs the CPU's kernel on aliases of the members.
-void run_on_members(const c10::OperatorHandle& op, torch::jit::Stack* stack);
-
-template <c10::DispatchKey>
-torch::CppFunction synchronous() {
-  return torch::CppFunction::makeFromBoxedFunction<&run_on_members>();
-}
+torch::CppFunction synchronous(const char* name);
 
 }  // namespace npu::aten
