@@ -46,6 +46,20 @@ def test_counts_by_name_and_waits(x):
     assert result.tolist() == [0, 2, 4, 6, 8, 10]
 
 
+def test_results_do_not_depend_on_the_threads_of_the_caller():
+    torch.manual_seed(0)
+    matrix, threads = torch.randn(400, 400, device="npu"), torch.get_num_threads()
+    found = []
+    try:
+        for count in (1, 2, 4):
+            torch.set_num_threads(count)
+            found.append(torch.linalg.eigvals(matrix))
+            assert torch.get_num_threads() == count
+    finally:
+        torch.set_num_threads(threads)
+    assert all(torch.equal(values, found[0]) for values in found)
+
+
 def test_mutates_device_memory_in_place(x):
     view = x[2:]
     assert OPS.double_(view) is view

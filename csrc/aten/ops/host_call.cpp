@@ -14,6 +14,7 @@
 #include "aten/bridge/errors.h"
 #include "aten/bridge/stream.h"
 #include "aten/bridge/sync_debug_mode.h"
+#include "aten/ops/environment.h"
 #include "aten/ops/library.h"
 #include "aten/ops/members.h"
 #include "runtime/driver/driver.h"
@@ -78,6 +79,7 @@ class HostCall {
   }
 
   void call(torch::jit::Stack& stack) {
+    const ThreadWidth width(library_threads());  // as results must not depend on the caller's torch.set_num_threads
     const at::AutoDispatchBelowADInplaceOrView below_autograd;
     const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
     op_.callBoxed(&stack);
