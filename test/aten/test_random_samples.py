@@ -184,6 +184,17 @@ def test_uniform_numbers_stay_below_the_upper_end(dtype):
     assert y.min().item() > 0 and y.isfinite().all()
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("concentration", [1e-30, 1e-3, 1e-2, 1.0, 1e3])
+def test_dirichlet_stays_strictly_between_0_and_1(dtype, concentration):
+    torch.manual_seed(4)
+    x = torch._sample_dirichlet(torch.full((20000, 3), concentration, dtype=dtype, device="npu"))
+    below_one = torch.nextafter(torch.ones((), dtype=dtype), torch.zeros((), dtype=dtype)).item()
+    assert x.dtype == dtype and torch.finfo(dtype).tiny <= x.min().item() and x.max().item() <= below_one
+    torch.testing.assert_close(x.sum(1), torch.ones_like(x[:, 0]))
+    assert (x.mean(0) - 1 / 3).abs().max().item() < 0.012
+
+
 def test_doubles_use_all_their_bits():
     x = torch.rand(1 << 16, dtype=torch.float64, device="npu").cpu()
     assert len(x.unique()) == 1 << 16

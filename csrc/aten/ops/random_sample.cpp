@@ -16,6 +16,9 @@
 #include <ATen/TensorOperators.h>
 #include <torch/library.h>
 
+#include <cmath>
+#include <limits>
+
 #include "aten/bridge/generator.h"
 #include "aten/ops/counted.h"
 #include "aten/ops/library.h"
@@ -104,7 +107,16 @@ namespace {
 Tensor poisson(const Tensor& self, OptionalGenerator generator) {
   return sample(kernels::Sampler::kPoisson, self, {}, generator);
 }
+
+// CPU has no gamma kernel for 16-bit floats, whose range is too narrow for small shapes.
+void check_gamma_dtype(const Tensor& tensor, const char* name) {
+  const at::ScalarType dtype = tensor.scalar_type();
+  TORCH_CHECK_NOT_IMPLEMENTED(dtype == at::kFloat || dtype == at::kDouble, '"', name, "\" not implemented for '", dtype,
+                              "'");
+}
+
 Tensor standard_gamma(const Tensor& self, OptionalGenerator generator) {
+  check_gamma_dtype(self, "gamma_cpu");
   return sample(kernels::Sampler::kStandardGamma, self, {}, generator);
 }
 Tensor binomial(const Tensor& count, const Tensor& prob, OptionalGenerator generator) {
@@ -118,10 +130,15 @@ Tensor binomial(const Tensor& count, const Tensor& prob, OptionalGenerator gener
   const std::vector<Tensor> both = at::broadcast_tensors({count, prob});
   return sample(kernels::Sampler::kBinomial, both[0], both[1], generator);
 }
+
+// In double, since small concentrations give numbers that float cannot tell from 0; as on CPU, strictly between 0 and 1.
 Tensor sample_dirichlet(const Tensor& self, OptionalGenerator generator) {
-  kernel_dtype(self, "dirichlet", Kinds::kFloating);
-  const Tensor gamma = at::_standard_gamma(self, std::move(generator));
-  return gamma / gamma.sum(-1, /*keepdim=*/true);
+  check_gamma_dtype(self, "dirichlet");
+  const bool is_double = self.scalar_type() == at::kDouble;
+  const double smallest = is_double ? std::numeric_limits<double>::min() : std::numeric_limits<float>::min();
+  const double largest = is_double ? std::nextafter(1.0, 0.0) : std::nextafter(1.0F, 0.0F);
+  const Tensor gamma = at::_standard_gamma(self.to(at::kDouble), std::move(generator));
+  return (gamma / gamma.sum(-1, /*keepdim=*/true)).clamp_(smallest, largest).to(self.scalar_type());
 }
 
 void check_deviations(const Tensor& std) {
