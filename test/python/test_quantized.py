@@ -159,6 +159,12 @@ def test_calls_like_cpu(name):
     assert_same(CALLS[name](per_tensor("npu")), CALLS[name](per_tensor("cpu")))
 
 
+def test_integers_lie_as_on_cpu():
+    for view in (lambda t: t, lambda t: t.t(), lambda t: t[:, ::2], lambda t: t.view(1, 2, 3, 4).permute(0, 3, 1, 2)):
+        actual, expected = view(per_tensor("npu")).int_repr(), view(per_tensor("cpu")).int_repr()
+        assert actual.stride() == expected.stride() and torch.equal(actual.cpu(), expected)
+
+
 def test_views_share_memory():
     tensor = per_tensor("npu")
     tensor[0].fill_(0.7)

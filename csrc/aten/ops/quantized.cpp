@@ -47,7 +47,7 @@ at::Tensor copy_from(const at::Tensor& self, const at::Tensor& dst, bool non_blo
 
 at::Tensor int_repr(const at::Tensor& self) {
   const OpScope scope(op_counters("aten::int_repr"), Route::kLibrary);
-  return integers_of(self).clone();
+  return integers_of(self).clone(self.suggest_memory_format());
 }
 
 TORCH_LIBRARY_IMPL(aten, QuantizedPrivateUse1, m) {
