@@ -106,6 +106,14 @@ def test_the_other_device(swish):
         torch.ops.example.swish_backward(x.to("npu:0"), x, 1.0)
 
 
+def test_host_tensors_are_refused_by_name(swish):
+    on_npu = torch._C.DispatchKeySet(torch._C.DispatchKey.PrivateUse1)
+    with pytest.raises(RuntimeError, match="example::swish: out is written and must be on npu, but is on cpu"):
+        swish.default.redispatch(on_npu, torch.tensor(2.0))
+    with pytest.raises(RuntimeError, match="checking argument x"):
+        swish.default.redispatch(on_npu, torch.ones(3))
+
+
 def test_statistics_and_error_reports_name_the_operator(swish):
     x = torch.ones(4, device="npu")
     torch.npu.op_report(reset=True)

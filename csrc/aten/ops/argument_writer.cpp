@@ -64,6 +64,12 @@ uint64_t layout_bits(const at::Tensor& tensor) {
          uint64_t{lazy_bits(tensor)} << 3;
 }
 
+std::string listed(const ArgumentName* names, int64_t count) {
+  std::string text;
+  for (int64_t i = 0; i < count; ++i) text.append(i == 0 ? "" : ", ").append(names[i].name);
+  return text;
+}
+
 }  // namespace
 
 ArgumentWriter::ArgumentWriter(const ArgumentName* names, HostTensors host_tensors)
@@ -282,7 +288,8 @@ void ArgumentWriter::write_number(const at::Tensor& value, at::ScalarType dtype)
 }
 
 void ArgumentWriter::launch(const TaskInfo& info, Rehearsal rehearsal) {
-  TORCH_INTERNAL_ASSERT(device_ >= 0, info.name, " was launched without an npu tensor");
+  TORCH_CHECK(device_ >= 0, info.name, " needs an npu tensor among its arguments, but ", listed(names_, argument_),
+              " lie on the host");
   const bool has_span = write_span();
   if (!numbers_.empty()) note_overflows();
   const BlockHeader header{names_, static_cast<uint32_t>(size_), thread_width(info, elements_), has_span};

@@ -9,6 +9,11 @@ KernelBase::KernelBase(const char* name, void (*run)(const TaskContext&, const v
     : info_{.name = name, .run = run, .engines = engines, .flags = kUsesEnvironment, .visit = visit_block},
       counters_(op_counters(name)) {}
 
+void KernelBase::check_output(std::string_view argument, const at::Tensor& tensor) const {
+  TORCH_CHECK(!tensor.defined() || tensor.device().is_privateuseone(), info_.name, ": ", argument,
+              " is written and must be on npu, but is on ", tensor.device());
+}
+
 void KernelBase::launch(ArgumentWriter& arguments) const {
   const OpScope scope(counters_, Route::kKernel);
   arguments.launch(info_, Rehearsal::kNo);

@@ -25,6 +25,8 @@ namespace npu::aten {
 class NPU_API KernelBase {
  protected:
   KernelBase(const char* name, void (*run)(const TaskContext&, const void*), EngineMask engines);
+  // TORCH_CHECK that what the kernel writes lies on npu: the task would write a copy of a host tensor.
+  void check_output(std::string_view argument, const at::Tensor& tensor) const;
   void launch(ArgumentWriter& arguments) const;
   static void run(const TaskContext& context, const void* block, void (*body)(ArgumentReader&));
 
@@ -115,7 +117,8 @@ class Kernel final : KernelBase {
   // Queues the work on the current stream of the tensors' device and returns; op_stats() counts it as a call of `name`,
   // unless it is part of another operator. Values are copied; CPU tensors are taken as values when they have no dimensions.
   // The caller may drop the tensors at once; a tensor made on another stream needs record_stream, as everywhere.
-  // Threads: any. Errors: TORCH_CHECK when tensors lie on different devices or are not strided.
+  // Threads: any. Errors: TORCH_CHECK when no tensor or not every output lies on npu, when tensors lie
+  // on different devices, or are not strided.
   template <class... Given>
   void operator()(const Given&... given) const {
     static_assert(sizeof...(Given) == kCount, "a kernel takes as many arguments as its function");
@@ -131,8 +134,12 @@ class Kernel final : KernelBase {
   }
 
   template <size_t... i, class... Given>
-  static void write(ArgumentWriter& arguments, std::index_sequence<i...>, const Given&... given) {
-    (Parameter<i>::write(arguments, given), ...);
+  void write(ArgumentWriter& arguments, std::index_sequence<i...>, const Given&... given) const {
+    const auto write_one = [&]<class Written>(Written, const ArgumentName& name, const auto& value) {
+      if constexpr (Written::kIsOutput) check_output(name.name, value);
+      Written::write(arguments, value);
+    };
+    (write_one(Parameter<i>(), names_[i], given), ...);
   }
 
   static void run(const TaskContext& context, const void* block) { KernelBase::run(context, block, call); }
