@@ -1,8 +1,11 @@
 #include "aten/ops/argument_checks.h"
 
 #include <ATen/Context.h>
+#include <ATen/ExpandUtils.h>
 #include <ATen/MemoryOverlap.h>
 #include <ATen/native/Activation.h>
+#include <ATen/WrapDimUtils.h>
+#include <c10/util/accumulate.h>
 
 #include <algorithm>
 
@@ -12,9 +15,127 @@ namespace {
 // The CPU kernels of such operators say so themselves, but a task would say it late, and by the mode of that moment.
 void alert_not_deterministic(const char* function) { at::globalContext().alertNotDeterministic(function); }
 
+using Indices = c10::List<std::optional<at::Tensor>>;
+
+// Throws what expand() throws.
+void check_expands(const at::Tensor& tensor, at::IntArrayRef sizes) {
+  if (!at::is_expandable_to(tensor.sizes(), sizes)) tensor.expand(sizes);
+}
+
+bool is_mask(const at::Tensor& index) { return index.scalar_type() == at::kBool || index.scalar_type() == at::kByte; }
+
+void check_mask(const at::Tensor& mask, const at::Tensor& self, int64_t index, int64_t first) {
+  for (int64_t d = 0; d < mask.dim(); ++d)
+    TORCH_CHECK_INDEX(mask.size(d) == self.size(first + d), "The shape of the mask ", mask.sizes(), " at index ", index,
+                      " does not match the shape of the indexed tensor ", self.sizes(), " at index ", first + d);
+}
+
+// The sizes of self[indices], unless a mask among the indices leaves them to its values. Checks the indices themselves.
+std::optional<at::DimVector> indexed_sizes(const at::Tensor& self, const Indices& indices) {
+  int64_t dims = 0, first = -1, last = -1, replaced = 1;
+  bool masked = false, apart = false;
+  at::DimVector rest, together;  // sizes of the dimensions that stay, and what the indices have as one
+  for (size_t i = 0; i < indices.size(); ++i) {
+    const std::optional<at::Tensor> index = indices.get(i);
+    if (!index || !index->defined()) {
+      if (dims < self.dim()) rest.push_back(self.size(dims));
+      ++dims;
+      continue;
+    }
+    if (first < 0) first = dims;
+    apart |= last >= 0 && last != dims;
+    if (is_mask(*index)) {
+      check_mask(*index, self, static_cast<int64_t>(i), dims);
+      masked = true;
+      dims += index->dim();
+    } else {
+      try {
+        together = at::infer_size_dimvector(together, index->sizes());
+      } catch (const c10::Error&) {
+        TORCH_CHECK_INDEX(false, "shape mismatch: indexing tensors could not be broadcast together with shapes ",
+                          together, ", ", index->sizes());
+      }
+      if (dims < self.dim()) replaced *= self.size(dims);
+      ++dims;
+    }
+    last = dims;
+  }
+  TORCH_CHECK_INDEX(dims <= self.dim(), "too many indices for tensor of dimension ", self.dim(), " (got ", dims, ")");
+  if (masked) return std::nullopt;
+  TORCH_CHECK_INDEX(replaced != 0 || c10::multiply_integers(together) == 0,
+                    "index is out of bounds for dimension with size 0");
+  for (; dims < self.dim(); ++dims) rest.push_back(self.size(dims));
+  rest.insert(rest.begin() + (apart || first < 0 ? 0 : first), together.begin(), together.end());
+  return rest;
+}
+
 }  // namespace
 
 void gelu(std::string_view approximate) { at::native::get_gelutype_enum(approximate); }
+
+void addmm(const at::Tensor& self, const at::Tensor& mat1, const at::Tensor& mat2) {
+  if (mat1.dim() == 2 && mat2.dim() == 2 && mat1.size(1) == mat2.size(0))
+    check_expands(self, {mat1.size(0), mat2.size(1)});
+}
+
+void batch_norm(const std::optional<at::Tensor>& running_mean, const std::optional<at::Tensor>& running_var) {
+  for (const auto* statistics : {&running_mean, &running_var})
+    TORCH_CHECK(!statistics->has_value() || !(*statistics)->defined() || (*statistics)->dim() == 1,
+                "TensorAccessor expected 1 dims but tensor has ", (*statistics)->dim());
+}
+
+void channel_shuffle(const at::Tensor& self, int64_t groups) {
+  TORCH_CHECK(self.dim() > 2, "channel_shuffle expects input with > 2 dims, but got input with sizes ", self.sizes());
+  TORCH_CHECK(groups > 0, "Number of groups to divide channels in must be positive. Value of groups:", groups);
+  TORCH_CHECK(self.size(1) % groups == 0, "Number of channels must be divisible by groups. Got ", self.size(1),
+              " channels and ", groups, " groups.");
+}
+
+void group_norm(const at::Tensor& X, const std::optional<at::Tensor>& weight, const std::optional<at::Tensor>& bias,
+                int64_t N, int64_t C, int64_t HxW, int64_t group) {
+  TORCH_CHECK(group > 0, "Expected num groups to be greater than 0, got ", group);
+  TORCH_CHECK(C % group == 0,
+              "Expected number of channels in input to be divisible by num_groups, but got input of shape ", X.sizes(),
+              " and num_groups=", group);
+  const auto check_parameter = [&](const std::optional<at::Tensor>& parameter, const char* name) {
+    TORCH_CHECK(!parameter || !parameter->defined() || (parameter->dim() == 1 && parameter->numel() == C), "Expected ",
+                name, " to be a vector of size equal to the number of channels in input, but got ", name, " of shape ",
+                parameter->sizes(), " and input of shape ", X.sizes());
+  };
+  check_parameter(weight, "weight");
+  check_parameter(bias, "bias");
+  TORCH_CHECK(X.numel() == N * C * HxW);
+}
+
+void group_norm_backward(const at::Tensor& dY, const at::Tensor& X, const at::Tensor& mean, const at::Tensor& rstd,
+                         const std::optional<at::Tensor>& weight, int64_t N, int64_t C, int64_t HxW, int64_t group) {
+  const at::Tensor gamma = weight.value_or(at::Tensor());
+  TORCH_CHECK(group > 0, "Expected num groups to be greater than 0, got ", group);
+  TORCH_CHECK(dY.scalar_type() == X.scalar_type(), "Expected scalar types of X and dY are same.");
+  TORCH_CHECK(dY.numel() == N * C * HxW);
+  TORCH_CHECK(X.numel() == N * C * HxW);
+  TORCH_CHECK(mean.numel() == N * group);
+  TORCH_CHECK(rstd.numel() == N * group);
+  TORCH_CHECK(!gamma.defined() || gamma.numel() == C);
+}
+
+void index_fill(const at::Tensor& self, int64_t dim, const at::Tensor& index) {
+  TORCH_CHECK_INDEX(index.scalar_type() == at::kLong, "index_fill_(): Expected dtype int64 for index.");
+  at::maybe_wrap_dim(dim, self.dim());
+  TORCH_CHECK(index.dim() <= 1, "Index has to be a vector/scalar");
+}
+
+void index_fill(const at::Tensor& self, int64_t dim, const at::Tensor& index, const at::Tensor& value) {
+  TORCH_CHECK(value.dim() == 0, "index_fill_ only supports a 0-dimensional value tensor, but got tensor with ",
+              value.dim(), " dimension(s).");
+  index_fill(self, dim, index);
+}
+
+void index_put(const at::Tensor& self, const Indices& indices, const at::Tensor& values) {
+  const std::optional<at::DimVector> sizes = indexed_sizes(self, indices);
+  TORCH_CHECK(!sizes || at::is_expandable_to(values.sizes(), *sizes), "shape mismatch: value tensor of shape ",
+              values.sizes(), " cannot be broadcast to indexing result of shape ", at::IntArrayRef(*sizes));
+}
 
 void masked_fill(const at::Tensor& value) {
   TORCH_CHECK(value.dim() == 0, "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with ",
@@ -53,6 +174,10 @@ void max_unpool3d(const at::Tensor& indices, at::IntArrayRef output_size, at::In
   TORCH_CHECK(padding.size() == 3, three, "padding, but got: ", padding.size(), " elements.");
   TORCH_CHECK(std::all_of(stride.begin(), stride.end(), [](int64_t step) { return step > 0; }),
               "strides should be greater than zero, but got stride: ", stride);
+}
+
+void renorm(const at::Tensor& self, int64_t dim) {
+  if (self.dim() > 1) at::maybe_wrap_dim(dim, self.dim());
 }
 
 }  // namespace npu::aten::checks

@@ -1,18 +1,33 @@
 // What operators without a shape rule of ours require of their arguments, in PyTorch's words, and what they say under
 // torch.use_deterministic_algorithms. The column `check` of npu_functions.yaml calls these before anything is queued.
+// Where a meta function follows, which has complaints of its own about the same arguments, they leave those to it.
 #pragma once
 
+#include <ATen/core/List.h>
 #include <ATen/core/TensorBody.h>
 
+#include <optional>
 #include <string_view>
 
 namespace npu::aten::checks {
 
 void gelu(std::string_view approximate);
+void addmm(const at::Tensor& self, const at::Tensor& mat1, const at::Tensor& mat2);
+void batch_norm(const std::optional<at::Tensor>& running_mean, const std::optional<at::Tensor>& running_var);
+void channel_shuffle(const at::Tensor& self, int64_t groups);
+void group_norm(const at::Tensor& X, const std::optional<at::Tensor>& weight, const std::optional<at::Tensor>& bias,
+                int64_t N, int64_t C, int64_t HxW, int64_t group);
+void group_norm_backward(const at::Tensor& dY, const at::Tensor& X, const at::Tensor& mean, const at::Tensor& rstd,
+                         const std::optional<at::Tensor>& weight, int64_t N, int64_t C, int64_t HxW, int64_t group);
+void index_fill(const at::Tensor& self, int64_t dim, const at::Tensor& index);
+void index_fill(const at::Tensor& self, int64_t dim, const at::Tensor& index, const at::Tensor& value);
+// A mask's result has a size that the host does not know: then `values` is checked by the task alone.
+void index_put(const at::Tensor& self, const c10::List<std::optional<at::Tensor>>& indices, const at::Tensor& values);
 void masked_fill(const at::Tensor& value);
 void put(const at::Tensor& self, const at::Tensor& index, const at::Tensor& source, bool accumulate);
 void max_unpool2d(const at::Tensor& indices);
 void max_unpool3d(const at::Tensor& indices, at::IntArrayRef output_size, at::IntArrayRef stride,
                   at::IntArrayRef padding);
+void renorm(const at::Tensor& self, int64_t dim);
 
 }  // namespace npu::aten::checks

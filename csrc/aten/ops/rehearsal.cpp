@@ -151,7 +151,7 @@ bool mentions(std::string_view message, const std::string_view (&texts)[kCount])
 constexpr std::string_view kWordsOfSignatures[] = {
     "dtype", "calar type", "data type", "same type", "should be type", "result type", "of type", "converted to type",
     "floating point", "floating-point", "complex", "float tensor", "int8 tensor", "bool tensor", "must be Float",
-    "must be Int32", "to a single memory location"};
+    "must be Int32", "to a single memory location", "Input type ("};
 
 // Operators whose kernels check more sizes and options than their shape rules know, sorted. They are rehearsed for each
 // new set of them, and all that their kernels say counts. A kernel that trusts sizes without a check is not for this
@@ -159,11 +159,10 @@ constexpr std::string_view kWordsOfSignatures[] = {
 constexpr std::string_view kCheckingSizes[] = {
     "aten::_adaptive_avg_pool2d_backward", "aten::_adaptive_avg_pool3d_backward", "aten::_dirichlet_grad",
     "aten::_fake_quantize_learnable_per_channel_affine", "aten::_histogramdd_from_bin_cts",
-    "aten::_histogramdd_from_bin_tensors", "aten::_int_mm", "aten::_weight_int8pack_mm", "aten::channel_shuffle",
+    "aten::_histogramdd_from_bin_tensors", "aten::_int_mm", "aten::_weight_int8pack_mm",
     "aten::cholesky_inverse", "aten::col2im", "aten::embedding_dense_backward",
     "aten::fake_quantize_per_channel_affine_cachemask", "aten::grid_sampler_3d", "aten::histogram",
     "aten::linalg_householder_product", "aten::linalg_matrix_exp", "aten::linalg_solve_triangular",
-    "aten::native_channel_shuffle", "aten::native_group_norm", "aten::native_group_norm_backward",
     "aten::nll_loss2d_backward", "aten::nll_loss2d_forward", "aten::ormqr", "aten::reflection_pad2d_backward",
     "aten::replication_pad2d_backward", "aten::replication_pad3d_backward"};
 // clang-format on

@@ -228,6 +228,11 @@ TensorSpec along(const at::Tensor& self, int64_t dim) {
   return contiguous_like(self);
 }
 
+TensorSpec flip(const at::Tensor& self, at::IntArrayRef dims) {
+  at::dim_list_to_bitset(dims, self.dim());  // refuses what is out of range or named twice
+  return like(self);
+}
+
 TensorSpec roll(const at::Tensor& self, at::IntArrayRef shifts, at::IntArrayRef dims) {
   TORCH_CHECK(!shifts.empty(), "`shifts` required");
   TORCH_CHECK(shifts.size() == dims.size() || (dims.empty() && shifts.size() == 1),
@@ -238,9 +243,12 @@ TensorSpec roll(const at::Tensor& self, at::IntArrayRef shifts, at::IntArrayRef 
 }
 
 TensorSpec index_select(const at::Tensor& self, int64_t dim, const at::Tensor& index) {
+  at::maybe_wrap_dim(dim, self.dim());
   TORCH_CHECK(index.dim() <= 1, "index_select(): Index is supposed to be a vector, but got dim: ", index.dim());
   TORCH_CHECK(index.scalar_type() == at::kLong || index.scalar_type() == at::kInt,
               "index_select(): Expected dtype int32 or int64 for index, but got ", index.scalar_type());
+  TORCH_CHECK(self.dim() != 0 || index.numel() == 1, "index_select(): Index to scalar can have only 1 value, got ",
+              index.numel(), " value(s)");
   TensorSpec spec = contiguous_like(self);
   if (self.dim() != 0) spec.sizes[static_cast<size_t>(at::maybe_wrap_dim(dim, self.dim()))] = index.numel();
   return spec;

@@ -60,6 +60,7 @@ TensorSpecs<2> variance_and_mean(const at::Tensor& self, at::OptionalIntArrayRef
 TensorSpecs<2> values_and_indices(const at::Tensor& self, int64_t dim, bool keepdim, const char* function);
 TensorSpecs<2> kthvalue(const at::Tensor& self, int64_t k, int64_t dim, bool keepdim);
 TensorSpec along(const at::Tensor& self, int64_t dim);  // of the sizes of `self`
+TensorSpec flip(const at::Tensor& self, at::IntArrayRef dims);
 TensorSpec roll(const at::Tensor& self, at::IntArrayRef shifts, at::IntArrayRef dims);
 TensorSpec index_select(const at::Tensor& self, int64_t dim, const at::Tensor& index);
 TensorSpec take(const at::Tensor& self, const at::Tensor& index);
@@ -87,7 +88,7 @@ TensorSpec matrix(int64_t rows, int64_t columns, const at::Tensor& out);
 TensorSpec column_major_like(const at::Tensor& self);
 TensorSpec dot(const at::Tensor& self, const at::Tensor& other, bool conjugates_self);
 TensorSpec addr(const at::Tensor& self, const at::Tensor& vec1, const at::Tensor& vec2);
-TensorSpec addbmm(const at::Tensor& batch1, const at::Tensor& batch2);
+TensorSpec addbmm(const at::Tensor& self, const at::Tensor& batch1, const at::Tensor& batch2);
 TensorSpec matrix_product(const at::Tensor& a, const at::Tensor& b, at::ScalarType dtype);
 TensorSpec packed_product(const at::Tensor& self, int64_t columns);  // weights in a layout of their own
 TensorSpec cdist(const at::Tensor& x1, const at::Tensor& x2);

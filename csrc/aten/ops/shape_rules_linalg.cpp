@@ -108,10 +108,19 @@ TensorSpec dot(const at::Tensor& self, const at::Tensor& other, bool conjugates_
   return spec;
 }
 
-TensorSpec addbmm(const at::Tensor& batch1, const at::Tensor& batch2) {
-  TORCH_CHECK(batch1.dim() == 3 && batch2.dim() == 3, "batch1 and batch2 must be 3-dimensional, but have sizes ",
-              batch1.sizes(), " and ", batch2.sizes());
-  return of({batch1.size(1), batch2.size(2)}, batch1.options());
+TensorSpec addbmm(const at::Tensor& self, const at::Tensor& batch1, const at::Tensor& batch2) {
+  const at::DimVector sizes = {batch1.size(1), batch2.size(2)};
+  if (!at::is_expandable_to(self.sizes(), sizes)) self.expand(sizes);  // throws
+  TORCH_CHECK(batch1.dim() == 3, "batch1 must be a 3D tensor");
+  TORCH_CHECK(batch2.dim() == 3, "batch2 must be a 3D tensor");
+  TORCH_CHECK(batch1.size(0) == batch2.size(0), "batch1 and batch2 must have same number of batches, got ",
+              batch1.size(0), " and ", batch2.size(0));
+  TORCH_CHECK(batch1.size(2) == batch2.size(1), "Incompatible matrix sizes for bmm (", batch1.size(1), "x",
+              batch1.size(2), " and ", batch2.size(1), "x", batch2.size(2), ")");
+  for (const at::Tensor* batch : {&batch1, &batch2})
+    TORCH_CHECK(self.scalar_type() == batch->scalar_type(), "self and mat2 must have the same dtype, but got ",
+                self.scalar_type(), " and ", batch->scalar_type());
+  return of(sizes, batch1.options());
 }
 
 TensorSpec matrix_product(const at::Tensor& a, const at::Tensor& b, at::ScalarType dtype) {
