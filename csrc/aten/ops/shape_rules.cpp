@@ -244,7 +244,7 @@ TensorSpec roll(const at::Tensor& self, at::IntArrayRef shifts, at::IntArrayRef 
 
 TensorSpec index_select(const at::Tensor& self, int64_t dim, const at::Tensor& index) {
   at::maybe_wrap_dim(dim, self.dim());
-  TORCH_CHECK(index.dim() <= 1, "index_select(): Index is supposed to be a vector, but got dim: ", index.dim());
+  TORCH_CHECK_INDEX(index.dim() <= 1, "index_select(): Index is supposed to be a vector");
   TORCH_CHECK(index.scalar_type() == at::kLong || index.scalar_type() == at::kInt,
               "index_select(): Expected dtype int32 or int64 for index, but got ", index.scalar_type());
   TORCH_CHECK(self.dim() != 0 || index.numel() == 1, "index_select(): Index to scalar can have only 1 value, got ",
