@@ -48,7 +48,6 @@ CPU_DIFFERS = {
 # "entry mode layout" that are left out because npu differs.
 NPU_DIFFERS = {
     **why("a scalar is refused by the CPU, and resized by npu with a warning", "addr in_place *"),
-    **why("the gradient of padded channels-last images has other strides", "nn.functional.pad.reflect * channels_last"),
     **why("the kernel drops imaginary parts without the CPU's warning", "logsumexp out-narrower *"),
 }
 
