@@ -18,14 +18,13 @@ def test_padding_of_channels_last(mode, dims):
     assert torch.equal(actual.cpu(), expected)
 
 
-@pytest.mark.parametrize(("mode", "dims"), [("reflect", 2), ("reflect", 3), ("replicate", 2), ("replicate", 3)])
+@pytest.mark.parametrize(("mode", "dims"), [("replicate", 4), ("replicate", 5), ("reflect", 4), ("reflect", 5)])
 def test_gradients_of_padded_channels_last(mode, dims):
-    layout = torch.channels_last if dims == 2 else torch.channels_last_3d
-    image = torch.randn(2, 3, *(4, 5, 6)[:dims]).contiguous(memory_format=layout)
+    images = torch.randn(2, 3, *(4, 5, 6)[: dims - 2]).contiguous(memory_format=CHANNELS_LAST[dims])
 
     def gradient(device: str) -> torch.Tensor:
-        x = image.to(device, memory_format=torch.preserve_format).requires_grad_()
-        padded = torch.nn.functional.pad(x, (1, 1) * dims, mode=mode)
+        x = images.to(device).requires_grad_()
+        padded = torch.nn.functional.pad(x, [1, 1] * (dims - 2), mode)
         weights = torch.arange(padded.numel(), dtype=torch.float32).reshape(padded.shape)
         return torch.autograd.grad(padded, x, weights.to(device))[0]
 

@@ -18,7 +18,7 @@ def main() -> int:
     pytorch.add_arguments(commands.add_parser("pytorch", help=pytorch.__doc__, description=pytorch.__doc__))
     options = parser.parse_args()
     if missing := [name for name in NEEDED if importlib.util.find_spec(name) is None]:
-        print(f"error: needs {', '.join(missing)}: pip install 'torch_npu_lite[suite]'", file=sys.stderr)
+        print(f"error: needs {', '.join(missing)}: pip install {' '.join(missing)}", file=sys.stderr)
         return 2
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # what ends a CI job keeps results as Ctrl-C does
     return pytorch.main(options)

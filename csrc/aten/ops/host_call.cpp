@@ -5,7 +5,6 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/EmptyTensor.h>
 #include <c10/core/CPUAllocator.h>
-#include <c10/core/DeviceGuard.h>
 #include <c10/core/Storage.h>
 
 #include <optional>
@@ -53,7 +52,6 @@ class HostCall {
     const size_t first = stack.size() - schema.arguments().size();
     device_ = npu_device_of(op_, stack);
     if (device_) wait_for(device_->index());
-    const c10::OptionalDeviceGuard guard(device_);  // sparse COO tensors are made on the current device
     for (size_t i = first; i < stack.size(); ++i) stack[i] = to_host(stack[i], schema.arguments()[i - first]);
     call(stack);
     for (const Pair& pair : pairs_) write_back(pair);

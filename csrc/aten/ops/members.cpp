@@ -4,6 +4,7 @@
 #include <ATen/quantized/QTensorImpl.h>
 #include <ATen/SparseCsrTensorImpl.h>
 #include <ATen/SparseTensorImpl.h>
+#include <c10/core/DeviceGuard.h>
 
 namespace npu::aten {
 namespace {
@@ -16,6 +17,7 @@ at::Tensor coo_with_members(const at::Tensor& tensor, MemberMap map) {
   const auto& from = static_cast<at::SparseTensorImpl&>(*tensor.unsafeGetTensorImpl());
   const at::Tensor indices = map(from.indices());
   const at::Tensor values = map(from.values());
+  const c10::DeviceGuard guard(values.device());  // the constructor takes the current device of the key's type
   at::Tensor result = at::detail::make_tensor<at::SparseTensorImpl>(keys_on(tensor, values.device()), tensor.dtype());
   auto& impl = static_cast<at::SparseTensorImpl&>(*result.unsafeGetTensorImpl());
   impl.raw_resize_(from.sparse_dim(), from.dense_dim(), tensor.sizes());
