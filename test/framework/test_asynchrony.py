@@ -211,11 +211,10 @@ def test_two_streams_overlap():
     assert any(overlap_of(streams) > 0 for _ in range(100))
 
 
-@needs_two_workers
-def test_copy_overlaps_a_matrix_product():
+def hidden_copy_time(batches) -> tuple[int, list[torch.Tensor]]:
+    """How long a stream of copies ran at the same time as a stream of products, and what the copies made."""
     copies, compute = torch.npu.Stream(), torch.npu.Stream()
     a = torch.randn(512, 512, device="npu")
-    batches = [torch.randn(1 << 20).pin_memory() for _ in range(10)]
     torch.npu.synchronize()
     with timeline.record() as recorded:
         gates = [Gate(copies), Gate(compute)]
@@ -226,8 +225,18 @@ def test_copy_overlaps_a_matrix_product():
             arrived = [batch.to("npu", non_blocking=True) for batch in batches]
         for gate in gates:
             gate.open()
-    assert recorded.overlap().hidden_ns > 0
-    assert all(torch.equal(device.cpu(), host) for device, host in zip(arrived, batches, strict=True))
+    return recorded.overlap().hidden_ns, arrived
+
+
+@needs_two_workers
+def test_copies_overlap_matrix_products():
+    batches = [torch.randn(1 << 20).pin_memory() for _ in range(10)]
+    for _ in range(100):  # a busy machine may give this process one core for a while
+        hidden_ns, arrived = hidden_copy_time(batches)
+        assert all(torch.equal(device.cpu(), host) for device, host in zip(arrived, batches, strict=True))
+        if hidden_ns > 0:
+            return
+    pytest.fail("copies ran only while no product ran")
 
 
 def test_copies_in_the_computing_stream_never_overlap():
