@@ -32,17 +32,21 @@ CONJUGATES = {
 CPU_DIFFERS = {
     **why(
         "the CPU writes past the end of such outputs",
-        *("tril out-transposed *", "triu out-transposed *", "lu_unpack out-transposed *", "linalg.lu out-transposed *"),
+        *(f"{entry} out-transposed as_it_is" for entry in ("tril", "triu", "lu_unpack", "linalg.lu")),
     ),
     **why(
         "the CPU leaves outputs of strided inputs, and strided outputs, unwritten",
-        *("*native_batch_norm* out *", "*native_batch_norm* out-transposed *", "nn.functional.gelu out-transposed *"),
+        *(f"*native_batch_norm* out {layout}" for layout in ("noncontiguous", "permuted")),
+        "*native_batch_norm* out-transposed as_it_is",
     ),
     **why(
         "the CPU's choice of kernel decides how small gradients lie",
         *("nn.functional.conv2d backward channels_last", "nn.functional.conv_transpose?d backward channels_last"),
     ),
-    **why("the CPU refuses to derive where the gradient would not be contiguous", "nn.functional.nll_loss backward *"),
+    **why(
+        "the CPU refuses to derive where the gradient would not be contiguous",
+        *(f"nn.functional.nll_loss backward {layout}" for layout in ("permuted", "channels_last")),
+    ),
 }
 
 # "entry mode layout" that are left out because npu differs.
