@@ -2,14 +2,14 @@
 
     python digests.py SHARD SHARDS [SAMPLES]    one JSON object a line: {"case": ..., "digest": ...}
 
-The environment says how the device runs (NPU_LAUNCH_BLOCKING, NPU_SIM_WORKERS, ...). A case is an operator, a dtype and
-a sample; its digest covers results, gradients and what an in-place form leaves: sizes, strides and bits. A call that
-fails has the digest "error": when and as what an error of the device is raised depends on the way it runs.
+The environment says how the device runs (NPU_LAUNCH_BLOCKING, NPU_SIM_WORKERS, ...). A case is an operator, a dtype, a
+sample, a mode and a layout; its digest covers sizes, strides and bits of results and gradients. What the CPU refuses as
+well, in the same words, has these words for a digest: when the device reports an error, and as what, depends on the way
+it runs. Any other error is a digest that begins with FAILED.
 """
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import itertools
 import json
@@ -19,11 +19,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
-from compare import Mover, matches, tensors
+from compare import matches, noncontiguous, same_layout, without_device
+from modes import Call, backward, forward, in_place, run, with_out
+from refusals import difference_of_errors, pending_error
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.testing._internal.opinfo.core import OpInfo, SampleInput
+from torch.utils import _pytree as pytree
 
-SAMPLES = 6  # of an operator and dtype
+REFUSED, FAILED = "refused: ", "failed: "
 # Entries that are left out, with the reason.
 SKIPPED = {
     "linalg.lstsq*": "PyTorch leaves LAPACK's pivots uninitialised: the CPU's last bits change from call to call",
@@ -31,61 +34,59 @@ SKIPPED = {
     "new_empty*": "uninitialised memory",
     "sparse.*": "sparse tensors have no bytes of their own",
     "to_sparse": "sparse tensors have no bytes of their own",
+    "jiterator*": "compiled for CUDA at run time; the CPU has none",
 }
 
 
 def digest(tree: Any) -> str:
     found = hashlib.sha256()
-    for tensor in tensors(tree):
-        tensor = tensor.detach()
+    for leaf in pytree.tree_leaves(tree):
+        if not isinstance(leaf, torch.Tensor):
+            found.update(repr(leaf).encode())
+            continue
+        tensor = leaf.detach()
         found.update(repr((tensor.dtype, tensor.shape, tensor.stride())).encode())
-        plain = tensor.cpu().resolve_conj().resolve_neg().contiguous()
+        plain = tensor.cpu().resolve_conj().resolve_neg().clone(memory_format=torch.contiguous_format)
         found.update(plain.flatten().view(torch.uint8).numpy().tobytes())
     return found.hexdigest()[:16]
 
 
-def results_of(op: OpInfo, sample: SampleInput) -> list:
-    """Results and gradients of a call, and of its in-place form, on npu."""
-    given = ([sample.input, *sample.args], dict(sample.kwargs))
-    arguments, keywords = Mover("npu")(given)
-    if "device" in keywords:
-        keywords["device"] = "npu"
-    torch.manual_seed(0)
-    results = op(*arguments, **keywords)
-    leaves = [tensor for tensor in tensors((arguments, keywords)) if tensor.requires_grad]
-    outputs = [tensor for tensor in tensors(sample.output_process_fn_grad(results)) if tensor.requires_grad]
-    weights = [torch.full_like(tensor, 0.5) for tensor in outputs]
-    gradients = torch.autograd.grad(outputs, leaves, weights, allow_unused=True) if outputs and leaves else ()
-    changed = None
-    if op.inplace_variant is not None:
-        # A form that refuses the sample leaves its operand as it was, in every way of running.
-        with torch.no_grad(), contextlib.suppress(RuntimeError, TypeError, ValueError):
-            fresh, _ = Mover("npu")(given)
-            changed = op.inplace_variant(*fresh, **keywords)
-    return [results, gradients, changed]
+def digest_of(mode: Call, op: OpInfo, sample: SampleInput) -> str:
+    actual = run(mode, op, sample, "npu")
+    late = pending_error()
+    if actual.error is None and late is None:
+        return digest((actual.results, actual.gradients))
+    expected = run(mode, op, sample, "cpu")
+    if expected.error is None:
+        return f"{FAILED}{(actual.error or late)!r}, and the CPU gives a result"
+    if difference := difference_of_errors(actual, expected, late):
+        return f"{FAILED}{difference}"
+    return f"{REFUSED}{type(expected.error).__name__}: {without_device(str(expected.error))}"
 
 
-def digest_of(op: OpInfo, sample: SampleInput) -> str:
-    try:
-        found = digest(results_of(op, sample))
-        torch.npu.synchronize()
-    except Exception:  # the operator refuses the sample; the device may say so later than the call
-        with contextlib.suppress(RuntimeError):
-            torch.npu.synchronize()
-        return "error"
-    return found
+def modes_of(op: OpInfo, differentiable: bool) -> list[Call]:
+    applies = {backward: differentiable, in_place: op.inplace_variant is not None, with_out: op.supports_out}
+    return [forward, *(mode for mode, does in applies.items() if does)]
 
 
-def digests(entries: list[OpInfo], most: int = SAMPLES) -> Iterator[tuple[str, str]]:
-    """(case, digest) of the entries' samples in every dtype that the CPU supports."""
+def calls(op: OpInfo, dtype: torch.dtype, most: int | None) -> Iterator[tuple[str, Call, SampleInput]]:
+    """(case, mode, sample) of all calls of an entry: each sample as it is, and with strided tensors."""
+    differentiable = op.supports_autograd and dtype in op.supported_backward_dtypes("cpu")
+    samples = op.sample_inputs("cpu", dtype, requires_grad=differentiable)
+    for i, original in enumerate(itertools.islice(samples, most)):
+        strided = noncontiguous(original)
+        layouts = {"": original} if same_layout(strided, original) else {"": original, "-strided": strided}
+        for (layout, sample), mode in itertools.product(layouts.items(), modes_of(op, differentiable)):
+            yield f"{op.full_name}-{str(dtype).removeprefix('torch.')}-{i}-{mode.__name__}{layout}", mode, sample
+
+
+def digests(entries: list[OpInfo], most: int | None = None) -> Iterator[tuple[str, str]]:
+    """(case, digest) of the entries' samples, or of the first `most`, in every dtype that the CPU supports."""
     for op in entries:
-        if matches(op.full_name, SKIPPED):
-            continue
-        for dtype in sorted(op.supported_dtypes("cpu"), key=str):
-            differentiable = op.supports_autograd and dtype in op.supported_backward_dtypes("cpu")
-            samples = op.sample_inputs("cpu", dtype, requires_grad=differentiable)
-            for i, sample in enumerate(itertools.islice(samples, most)):
-                yield f"{op.full_name}-{str(dtype).removeprefix('torch.')}-{i}", digest_of(op, sample)
+        if not matches(op.full_name, SKIPPED):
+            for dtype in sorted(op.supported_dtypes("cpu"), key=str):
+                for case, mode, sample in calls(op, dtype, most):
+                    yield case, digest_of(mode, op, sample)
 
 
 def shard_of(shard: int, shards: int) -> list[OpInfo]:

@@ -16,12 +16,13 @@ def pending_error() -> Exception | None:
     return None
 
 
-def difference_of_errors(actual: Outcome, expected: Outcome) -> str | None:
+def difference_of_errors(actual: Outcome, expected: Outcome, late: Exception | None = None) -> str | None:
     """Why npu has not refused what the CPU has refused, in type and text; None when it has.
 
-    A refusal that depends on values may come at the next synchronising call, as a device error that ends with the text.
+    A refusal that depends on values may come at the next synchronising call, as a device error that ends with the text:
+    `late`, if the caller has made that call.
     """
-    late = pending_error()
+    late = late or pending_error()
     text = without_device(str(expected.error))
     if actual.error is None:
         if late is not None and text in without_device(str(late)):
