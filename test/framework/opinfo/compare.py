@@ -32,6 +32,7 @@ RANDOM = (
 
 
 DEVICE = re.compile(r"\b(sparse(?:csr)?|nestedtensor)?(?:npu|privateuseone|privateuse1|cpu)\b(?::0)?", re.IGNORECASE)
+TENSOR_TYPE = re.compile(r"\bnpu(\w+)Type\b")  # what PyTorch calls torch.FloatTensor of a device without such names
 
 
 def matches(name: str, patterns: Iterable[str]) -> bool:
@@ -150,7 +151,8 @@ def memory_of(tensor: torch.Tensor) -> int:
 
 def without_device(text: str) -> str:
     """The first line of a message, as the CPU would say it; where in C++ a warning was given does not matter."""
-    return DEVICE.sub(r"\1cpu", text.partition("\n")[0].partition(" (Triggered internally")[0])
+    text = TENSOR_TYPE.sub(r"torch.\1Tensor", text.partition("\n")[0].partition(" (Triggered internally")[0])
+    return DEVICE.sub(r"\1cpu", text)
 
 
 def layout(tensor: torch.Tensor) -> dict[str, Any]:

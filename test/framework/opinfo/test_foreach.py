@@ -1,8 +1,8 @@
 """PyTorch's operators over lists of tensors (the foreach databases): npu against CPU.
 
 Each sample runs out of place with gradients and in place, on lists as they come, of strided tensors, of tensors without
-elements, and of mixed dtypes and layouts. Short lists of float32 run in every test run (of the unary operators only a
-few), the rest in the long sweep.
+elements, and of mixed dtypes and layouts. Values are the same bits, and what the CPU refuses npu refuses in the same
+words. Short lists of float32 run in every test run (of the unary operators only a few), the rest in the long sweep.
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ import copy
 import functools
 import itertools
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 import torch
-from compare import Mover, Outcome, assert_like, may_wait, on_device, tensors
+from compare import Mover, Outcome, may_wait, on_device, tensors
+from modes import outcome_of
+from outcomes import Differences
 from torch.testing._internal.common_methods_invocations import (
     foreach_binary_op_db,
     foreach_other_op_db,
@@ -24,6 +26,8 @@ from torch.testing._internal.common_methods_invocations import (
     foreach_unary_op_db,
 )
 from torch.testing._internal.opinfo.core import ForeachFuncInfo, SampleInput
+
+pytestmark = pytest.mark.usefixtures("like_small_tasks")
 
 DATABASES = {
     "unary": foreach_unary_op_db,
@@ -37,6 +41,8 @@ QUICK_LENGTH = 5
 QUICK_UNARY = ("_foreach_abs", "_foreach_exp", "_foreach_neg", "_foreach_sqrt", "_foreach_zero")
 LENGTHS = [20, 23]
 LONG_LIST = 500
+# Operators whose kernel warns: npu tries a kernel on the host, where it warns, for the first call of its kind only.
+WARNS_ONCE = ("_foreach_norm",)
 
 
 def forward(op: ForeachFuncInfo, arguments: list, keywords: dict) -> Outcome:
@@ -54,28 +60,28 @@ def in_place(op: ForeachFuncInfo, arguments: list, keywords: dict) -> Outcome:
         return Outcome(arguments[0], [], arguments)
 
 
-def run(mode, sample: SampleInput, op: ForeachFuncInfo, device: str, note) -> Outcome:
+def run(mode: Callable, sample: SampleInput, op: ForeachFuncInfo, device: str) -> Outcome:
     arguments, keywords = Mover(device)(([sample.input, *sample.args], dict(sample.kwargs)))
-    if device == "cpu":
-        return mode(op, arguments, keywords)
+    outcome = outcome_of(lambda: mode(op, arguments, keywords))
+    outcome.warnings = [] if op.name in WARNS_ONCE else outcome.warnings
+    return outcome
+
+
+def compare(op: ForeachFuncInfo, dtype: torch.dtype, calls: Iterator, note_operators, record_property) -> int:
+    """Runs (mode, sample) pairs on both devices; gives the number of those that the CPU has not refused."""
+    note = functools.partial(note_operators, test=f"foreach:{op.name}", dtype=str(dtype).removeprefix("torch."))
+    differences = Differences()
     with on_device(note, waits_allowed=may_wait(op.name)):
-        return mode(op, arguments, keywords)
+        for i, (mode, sample) in enumerate(calls):
+            on_npu, expected = functools.partial(run, mode, sample, op, "npu"), run(mode, sample, op, "cpu")
+            differences.compare(str(i), mode.__name__, on_npu, expected)
+    return differences.check(record_property)
 
 
-def check(mode, sample: SampleInput, op: ForeachFuncInfo, note) -> bool:
-    """Whether the CPU takes the sample; npu must refuse what it refuses."""
-    try:
-        expected = run(mode, sample, op, "cpu", note)
-    except (RuntimeError, TypeError, IndexError, NotImplementedError) as error:
-        with pytest.raises(type(error)):
-            run(mode, sample, op, "npu", note)
-            torch.npu.synchronize()
-        return False
-    actual = run(mode, sample, op, "npu", note)
-    assert_like(actual.results, expected.results, rtol=1e-5, atol=1e-5)
-    assert_like(actual.gradients, expected.gradients, rtol=1e-5, atol=1e-5)
-    assert actual.aliases == expected.aliases
-    return True
+def modes_of(op: ForeachFuncInfo) -> list[Callable]:
+    if op.method_variant is op.inplace_variant:
+        return [in_place]
+    return [forward, in_place] if op.inplace_variant is not None else [forward]
 
 
 def samples(op: ForeachFuncInfo, dtype: torch.dtype, requires_grad: bool, lengths: list[int]) -> Iterator[SampleInput]:
@@ -115,36 +121,36 @@ def cases() -> list:
 
 
 @pytest.mark.parametrize(("op", "dtype", "lengths"), cases())
-def test_like_cpu(op, dtype, lengths, note_operators):
-    note = functools.partial(note_operators, test=f"foreach:{op.name}", dtype=str(dtype).removeprefix("torch."))
+def test_like_cpu(op, dtype, lengths, note_operators, record_property):
     differentiable = op.supports_autograd and dtype in op.supported_backward_dtypes("cpu")
-    modes = [in_place] if op.method_variant is op.inplace_variant else [forward]
-    modes += [in_place] if op.inplace_variant is not None and forward in modes else []
-    compared = 0
-    for mode in modes:
-        random.seed(0)
-        for sample in samples(op, dtype, differentiable and mode is forward, lengths):
-            compared += check(mode, sample, op, note)
-    if compared == 0:
+
+    def calls() -> Iterator:
+        for mode in modes_of(op):
+            random.seed(0)
+            torch.manual_seed(0)
+            yield from ((mode, sample) for sample in samples(op, dtype, differentiable and mode is forward, lengths))
+
+    if compare(op, dtype, calls(), note_operators, record_property) == 0:
         pytest.skip("the CPU refuses every sample of this dtype, and so does npu")
 
 
-@pytest.mark.conformance
-@pytest.mark.parametrize("op", [pytest.param(op, id=op.name) for db in DATABASES.values() for op in db])
-def test_lists_of_mixed_tensors(op, note_operators):
-    note = functools.partial(note_operators, test=f"foreach:{op.name}", dtype="float32")
-    random.seed(0)
-    for sample in op.sample_inputs("cpu", QUICK, num_input_tensors=[QUICK_LENGTH], same_size=True):
-        for mode in (forward, in_place):
-            if (mode is forward and op.method_variant is op.inplace_variant) or op.inplace_variant is None:
-                continue
-            check(mode, mixed(copy.copy(sample)), op, note)
+ENTRIES = [pytest.param(op, id=op.name) for database in DATABASES.values() for op in database]
 
 
 @pytest.mark.conformance
-@pytest.mark.parametrize("op", [pytest.param(op, id=op.name) for db in DATABASES.values() for op in db])
-def test_lists_of_many_tensors(op, note_operators):
-    note = functools.partial(note_operators, test=f"foreach:{op.name}", dtype="float32")
+@pytest.mark.parametrize("op", ENTRIES)
+def test_lists_of_mixed_tensors(op, note_operators, record_property):
     random.seed(0)
-    for sample in itertools.islice(op.sample_inputs("cpu", QUICK, num_input_tensors=[LONG_LIST]), 4):
-        check(in_place if op.method_variant is op.inplace_variant else forward, sample, op, note)
+    torch.manual_seed(0)
+    lists = op.sample_inputs("cpu", QUICK, num_input_tensors=[QUICK_LENGTH], same_size=True)
+    calls = ((mode, mixed(copy.copy(sample))) for sample in lists for mode in modes_of(op))
+    compare(op, QUICK, calls, note_operators, record_property)
+
+
+@pytest.mark.conformance
+@pytest.mark.parametrize("op", ENTRIES)
+def test_lists_of_many_tensors(op, note_operators, record_property):
+    random.seed(0)
+    torch.manual_seed(0)
+    lists = itertools.islice(op.sample_inputs("cpu", QUICK, num_input_tensors=[LONG_LIST]), 4)
+    assert compare(op, QUICK, ((modes_of(op)[0], sample) for sample in lists), note_operators, record_property) > 0
