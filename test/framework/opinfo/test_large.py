@@ -1,7 +1,7 @@
 """Operators on more than a million elements and on lists of 500 tensors.
 
-They equal the CPU, give the same bits from run to run and with any number of workers, and equal the CPU also when each
-tile holds one element, so that every seam between tiles is crossed.
+They give the CPU's bits, from run to run and with any number of workers, also when each tile holds one element, so that
+every seam between tiles is crossed; then only products of matrices are rounded otherwise.
 """
 
 from __future__ import annotations
