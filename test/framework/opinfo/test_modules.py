@@ -1,7 +1,8 @@
 """PyTorch's own modules and their samples (module_db): npu against CPU, training and evaluation, with gradients.
 
-float32 runs in every test run, six samples a module. The long sweep takes every sample in every dtype of the entry,
-other layouts of the inputs, and what programs do with modules: move, convert, copy, save and load them.
+Results, gradients and buffers are the same bits, and what the CPU refuses npu refuses in the same words. float32 runs
+in every test run, six samples a module. The long sweep takes every sample in every dtype of the entry, other layouts of
+the inputs, and what programs do with modules: move, convert, copy, save and load them.
 """
 
 from __future__ import annotations
@@ -11,17 +12,21 @@ import functools
 import io
 import itertools
 import warnings
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 import torch
-from compare import on_device, tensors
-from torch.testing._internal.common_modules import ModuleErrorEnum, ModuleInfo, ModuleInput, module_db
-from torch.utils import _pytree as pytree
+from compare import LAYOUTS, Mover, Outcome, as_it_is, assert_like, matches, on_device, same_layout, tensors
+from modes import outcome_of
+from outcomes import Differences, difference
+from torch.testing._internal.common_modules import ErrorModuleInput, ModuleErrorEnum, ModuleInfo, ModuleInput, module_db
+from torch.testing._internal.opinfo.core import SampleInput
 
-# Modules that draw parameters or regions on the device: values differ.
-RANDOM = ("nn.Lazy", "nn.FractionalMaxPool", "nn.RReLU", "nn.Dropout", "nn.AlphaDropout", "nn.FeatureAlphaDropout")
+pytestmark = pytest.mark.usefixtures("like_small_tasks")
+
+# Modules that draw random numbers on the device, always or in training: values differ.
+RANDOM = ("nn.Lazy",)
+RANDOM_IN_TRAINING = ("nn.RReLU", "nn.Dropout", "nn.AlphaDropout", "nn.FeatureAlphaDropout")
 # Modules that make the host wait, with the reason.
 WAITING = {
     "nn.CTCLoss": "lengths on the device are read on the host",
@@ -34,6 +39,22 @@ WAITING = {
     "nn.LinearCrossEntropyLoss": "PyTorch selects the targets that count by a mask",
     "nn.GaussianNLLLoss": "PyTorch checks on the host that variances are positive",
 }
+# "module layout dtype" whose last bits differ, with the reason; by at most PRECISIONS of the dtype.
+ROUNDED = {
+    "nn.RNN *": "PyTorch multiplies the inputs of all steps at once on the CPU alone; gradients are added otherwise",
+    "nn.GRU *": "PyTorch takes a fused cell on every other device, which adds its gates in another order",
+    "nn.GRUCell *": "the same",
+    "nn.LSTM *": "the same; the CPU takes oneDNN's",
+    "nn.LSTMCell *": "the same as GRUCell",
+    "nn.GroupNorm channels_last *": "PyTorch's derivative makes such tensors contiguous on every other device",
+    "nn.LinearCrossEntropyLoss * *float16": "the CPU picks a matrix product by the size of a chunk",
+}
+PRECISIONS = 16
+# "module layout dtype" that are left out, with the reason.
+CPU_DIFFERS = {
+    f"nn.NLLLoss {layout} *": "the CPU refuses to derive where the gradient would not be contiguous"
+    for layout in ("permuted", "channels_last")
+}
 # Modules whose samples the CPU refuses, with the reason.
 NOT_COMPARED = {
     "nn.FractionalMaxPool2d": "the samples hold random numbers of another dtype than the input",
@@ -41,10 +62,7 @@ NOT_COMPARED = {
 }
 QUICK = torch.float32
 QUICK_SAMPLES = 6
-TOLERANCE = {torch.float16: (2e-2, 2e-2), torch.bfloat16: (5e-2, 5e-2)}
 CONFORMANCE = pytest.mark.conformance
-
-Layout = Callable[[torch.Tensor], torch.Tensor]
 
 
 def modes(info: ModuleInfo) -> Iterator[tuple[bool, str]]:
@@ -65,93 +83,80 @@ def long_cases() -> list:
     ]
 
 
-def move(tree: Any, device: str, like: Layout) -> Any:
-    def one(tensor: torch.Tensor) -> torch.Tensor:
-        return like(tensor.detach()).to(device).requires_grad_(tensor.requires_grad)
-
-    return pytree.tree_map_only(torch.Tensor, one, tree)
+def draws(info: ModuleInfo, training: bool) -> bool:
+    return info.name.startswith(RANDOM) or (training and info.name.startswith(RANDOM_IN_TRAINING))
 
 
-def as_it_is(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor
+def run(module: torch.nn.Module, sample: SampleInput, device: str) -> Outcome:
+    """Calls a copy of `module` on `device`: its results, then gradients of parameters and inputs, and the buffers."""
+
+    def call() -> Outcome:
+        there = copy.deepcopy(module).to(device)
+        arguments, keywords = Mover(device)((sample.input, dict(sample.kwargs)))
+        torch.manual_seed(0)
+        results = there(*arguments, **keywords)
+        outputs = [tensor for tensor in tensors(results) if tensor.requires_grad]
+        if outputs:
+            torch.autograd.backward(outputs, [torch.ones_like(tensor) for tensor in outputs])
+        gradients = [leaf.grad for leaf in (*there.parameters(), *tensors((arguments, keywords)))]
+        return Outcome(results, [gradients, list(there.buffers())], (arguments, keywords))
+
+    outcome = outcome_of(call)
+    outcome.warnings = [text for text in outcome.warnings if "oneDNN" not in text]  # of what it cannot do on the CPU
+    return outcome
 
 
-def permuted(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.transpose(0, -1).contiguous().transpose(0, -1) if tensor.dim() > 1 else tensor
+def inputs(info: ModuleInfo, training: bool, dtype: torch.dtype, device: str) -> Iterator[ModuleInput]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        make = functools.partial(info.module_inputs_func, info, device=device, dtype=dtype, training=training)
+        torch.manual_seed(0)
+        made = list(make(requires_grad=dtype.is_floating_point or dtype.is_complex))
+    return (given for given in made if given.forward_input is not None)
 
 
-def channels_last(tensor: torch.Tensor) -> torch.Tensor:
-    formats = {4: torch.channels_last, 5: torch.channels_last_3d}
-    return tensor.contiguous(memory_format=formats.get(tensor.dim(), torch.contiguous_format))
-
-
-def run(module: torch.nn.Module, sample: ModuleInput, device: str, like: Layout = as_it_is) -> list[torch.Tensor]:
-    """Results, then the gradients of parameters and inputs, then the buffers."""
-    module = copy.deepcopy(module).to(device)
-    arguments, keywords = move((sample.forward_input.args, sample.forward_input.kwargs), device, like)
+def make_module(info: ModuleInfo, given: ModuleInput) -> torch.nn.Module:
     torch.manual_seed(0)
-    results = tensors(module(*arguments, **keywords))
-    outputs = [tensor for tensor in results if tensor.requires_grad]
-    if outputs:
-        torch.autograd.backward(outputs, [torch.ones_like(tensor) for tensor in outputs])
-    leaves = [*module.parameters(), *tensors((arguments, keywords))]
-    gradients = [leaf.grad for leaf in leaves if leaf.grad is not None]
-    return [*results, *gradients, *module.buffers()]
-
-
-def assert_same(info: ModuleInfo, actual: list[torch.Tensor], expected: list[torch.Tensor], dtype: torch.dtype) -> None:
-    assert [(a.dtype, a.shape, a.stride()) for a in actual] == [(e.dtype, e.shape, e.stride()) for e in expected]
-    if not info.name.startswith(RANDOM):
-        rtol, atol = TOLERANCE.get(dtype, (2e-3, 2e-4))
-        torch.testing.assert_close([a.cpu() for a in actual], expected, rtol=rtol, atol=atol, equal_nan=True)
-
-
-def check(
-    info: ModuleInfo, module: torch.nn.Module, sample: ModuleInput, dtype: torch.dtype, like: Layout, note: Callable
-) -> bool:
-    """Whether the CPU takes the sample, so that there was something to compare."""
-    try:
-        expected = run(module, sample, "cpu", like)
-    except Exception:  # the CPU refuses this sample
-        return False
-    with on_device(note, waits_allowed=info.name in WAITING):
-        actual = run(module, sample, "npu", like)
-    assert_same(info, actual, expected, dtype)
-    return True
+    return info.module_cls(*given.constructor_input.args, **given.constructor_input.kwargs)
 
 
 def samples(
     info: ModuleInfo, training: bool, dtype: torch.dtype = QUICK
-) -> Iterator[tuple[torch.nn.Module, ModuleInput]]:
+) -> Iterator[tuple[torch.nn.Module, SampleInput]]:
     """Modules on the CPU with the samples that they take."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        make = info.module_inputs_func
-        for sample in make(info, device="cpu", dtype=dtype, requires_grad=dtype.is_floating_point, training=training):
-            if sample.forward_input is None:
-                continue
-            torch.manual_seed(0)
-            module = info.module_cls(*sample.constructor_input.args, **sample.constructor_input.kwargs)
-            yield module.to(dtype).train(training), sample
+    for given in inputs(info, training, dtype, "cpu"):
+        sample = SampleInput(list(given.forward_input.args), kwargs=given.forward_input.kwargs)
+        yield make_module(info, given).to(dtype).train(training), sample
 
 
 @pytest.mark.parametrize(("info", "training"), quick_cases())
-def test_like_cpu(info, training, note_operators):
-    note = functools.partial(note_operators, test=f"module_db:{info.name}", dtype="float32")
+def test_like_cpu(info, training, note_operators, record_property):
     chosen = itertools.islice(samples(info, training), QUICK_SAMPLES)
-    compared = sum([check(info, module, sample, QUICK, as_it_is, note) for module, sample in chosen])
-    assert compared > 0 or info.name in NOT_COMPARED
+    compare(info, training, QUICK, chosen, (as_it_is,), note_operators, record_property)
 
 
 @CONFORMANCE
 @pytest.mark.parametrize(("info", "training", "dtype"), long_cases())
-def test_like_cpu_in_every_dtype_and_layout(info, training, dtype, note_operators):
-    note = functools.partial(note_operators, test=f"module_db:{info.name}", dtype=str(dtype).removeprefix("torch."))
-    compared = 0
-    for module, sample in samples(info, training, dtype):
-        for like in (as_it_is, permuted, channels_last):
-            compared += check(info, module, sample, dtype, like, note)
-    assert compared > 0 or info.name in NOT_COMPARED
+def test_like_cpu_in_every_dtype_and_layout(info, training, dtype, note_operators, record_property):
+    chosen = samples(info, training, dtype)
+    compare(info, training, dtype, chosen, (as_it_is, *LAYOUTS), note_operators, record_property)
+
+
+def compare(info, training, dtype, chosen, changes, note_operators, record_property) -> None:
+    short = str(dtype).removeprefix("torch.")
+    like = functools.partial(assert_like, values=not draws(info, training))
+    apart = PRECISIONS * torch.finfo(dtype).eps
+    rounded = functools.partial(like, rtol=apart, atol=apart)
+    differences = Differences()
+    note = functools.partial(note_operators, test=f"module_db:{info.name}", dtype=short)
+    with on_device(note, waits_allowed=info.name in WAITING):
+        for (i, (module, original)), change in itertools.product(enumerate(chosen), changes):
+            sample, what = change(original), f"{info.name} {change.__name__} {short}"
+            if matches(what, CPU_DIFFERS) or (change is not as_it_is and same_layout(sample, original)):
+                continue
+            on_npu, expected = functools.partial(run, module, sample, "npu"), run(module, sample, "cpu")
+            differences.compare(str(i), what, on_npu, expected, rounded if matches(what, ROUNDED) else like)
+    assert differences.check(record_property) > 0 or info.name in NOT_COMPARED
 
 
 def device_of(module: torch.nn.Module) -> set[str]:
@@ -162,9 +167,10 @@ def device_of(module: torch.nn.Module) -> set[str]:
 @pytest.mark.parametrize(("info", "training"), quick_cases())
 def test_modules_travel(info, training):
     """Moved, converted, copied, saved and loaded modules keep their parameters' identity and their values."""
-    for module, sample in samples(info, training):
+    for given in inputs(info, training, QUICK, "cpu"):
         if info.is_lazy:
             continue
+        module = make_module(info, given).to(QUICK)
         state = {name: value.clone() for name, value in module.state_dict().items()}
         parameters = list(module.parameters())
         module.to("npu")
@@ -173,8 +179,7 @@ def test_modules_travel(info, training):
         file = io.BytesIO()
         torch.save(module.state_dict(), file)
         file.seek(0)
-        made = sample.constructor_input
-        fresh = info.module_cls(*made.args, **made.kwargs).to("npu")
+        fresh = make_module(info, given).to("npu")
         fresh.load_state_dict(torch.load(file))
         file.seek(0)
         on_cpu = torch.load(file, map_location="cpu")
@@ -188,28 +193,33 @@ def test_modules_travel(info, training):
 @pytest.mark.parametrize(("info", "training"), quick_cases())
 def test_modules_convert_on_the_device(info, training):
     """As on the CPU: half(), double() and to(dtype) change floating parameters; new ones can be made there at once."""
-    for module, sample in samples(info, training):
+    for here, there in zip(*(inputs(info, training, QUICK, device) for device in ("cpu", "npu")), strict=True):
         if info.is_lazy:
             continue
+        module = make_module(info, here)
         for dtype in (torch.half, torch.double):
-            there, here = copy.deepcopy(module).to("npu").to(dtype), copy.deepcopy(module).to(dtype)
-            for actual, expected in zip(there.state_dict().values(), here.state_dict().values(), strict=True):
-                torch.testing.assert_close(actual.cpu(), expected, rtol=0, atol=0)
-        made = sample.constructor_input
-        torch.manual_seed(0)
+            converted = copy.deepcopy(module).to("npu").to(dtype)
+            assert_like(converted.state_dict(), copy.deepcopy(module).to(dtype).state_dict())
         with torch.device("npu"):
-            born = info.module_cls(*made.args, **made.kwargs)
+            born = make_module(info, there)
         assert device_of(born) <= {"npu"}
+        assert_like(born.state_dict(), module.state_dict(), values=False)
 
 
 @pytest.mark.parametrize("info", [i for i in module_db if i.module_error_inputs_func], ids=lambda i: i.formatted_name)
 def test_errors_like_cpu(info):
-    for training, _ in modes(info):
-        for error in info.module_error_inputs_func(
-            info, device="npu", dtype=QUICK, requires_grad=False, training=training
-        ):
+    def outcome(error: ErrorModuleInput, device: str) -> Outcome:
+        def call() -> None:
             made, given = error.module_error_input.constructor_input, error.module_error_input.forward_input
-            with pytest.raises(error.error_type, match=error.error_regex):
-                module = info.module_cls(*made.args, **made.kwargs).to("npu")
-                assert error.error_on is ModuleErrorEnum.FORWARD_ERROR
-                module(*given.args, **given.kwargs)
+            module = info.module_cls(*Mover(device)(made.args), **Mover(device)(made.kwargs)).to(device)
+            assert error.error_on is ModuleErrorEnum.FORWARD_ERROR
+            module(*Mover(device)(given.args), **Mover(device)(given.kwargs))
+
+        return outcome_of(call)
+
+    for training, _ in modes(info):
+        make = functools.partial(info.module_error_inputs_func, info, device="cpu", dtype=QUICK, requires_grad=False)
+        for error in make(training=training):
+            expected = outcome(error, "cpu")
+            assert isinstance(expected.error, error.error_type)
+            assert difference(lambda error=error: outcome(error, "npu"), expected) == ""
