@@ -33,6 +33,8 @@ RANDOM = (
 
 DEVICE = re.compile(r"\b(sparse(?:csr)?|nestedtensor)?(?:npu|privateuseone|privateuse1|cpu)\b(?::0)?", re.IGNORECASE)
 TENSOR_TYPE = re.compile(r"\bnpu(\w+)Type\b")  # what PyTorch calls torch.FloatTensor of a device without such names
+POSITION = re.compile(r"\S+\.(?:cpp|h):\d+: ")
+RAGGED = re.compile(r"\bj\d+\b")  # the size of a ragged dimension, numbered as they come
 
 
 def matches(name: str, patterns: Iterable[str]) -> bool:
@@ -150,9 +152,10 @@ def memory_of(tensor: torch.Tensor) -> int:
 
 
 def without_device(text: str) -> str:
-    """The first line of a message, as the CPU would say it; where in C++ a warning was given does not matter."""
-    text = TENSOR_TYPE.sub(r"torch.\1Tensor", text.partition("\n")[0].partition(" (Triggered internally")[0])
-    return DEVICE.sub(r"\1cpu", text)
+    """The first line of a message, as the CPU would say it; where in C++ it was given does not matter."""
+    line = text.partition("\n")[0].partition(" (Triggered internally")[0]
+    line = RAGGED.sub("j", POSITION.sub("", TENSOR_TYPE.sub(r"torch.\1Tensor", line)))
+    return DEVICE.sub(r"\1cpu", line)
 
 
 def layout(tensor: torch.Tensor) -> dict[str, Any]:
