@@ -1,4 +1,4 @@
-"""Runs one program on the CPU and on npu, from the same weights and inputs, and says how far the results are apart."""
+"""Runs one program on the CPU and on npu, from the same weights and inputs, and says which results are not the same."""
 
 from __future__ import annotations
 
@@ -26,6 +26,18 @@ TORCH = Path(torch.__file__).parent
 # Larger than PyTorch's 1e-8: gradients that are zero but for rounding (of a bias before a normalisation, of the bias of
 # attention's keys) would become full steps in a direction that rounding picks, on the CPU just as here.
 EPS = 1e-3
+# Programs whose last bits differ in training, by at most APART, and why. All others give the CPU's bits.
+GROUP_NORM = "PyTorch derives GroupNorm from contiguous copies where inputs are channels last, except on the CPU"
+ROUNDED = {
+    "AutoencoderKL": GROUP_NORM,
+    "UNet2DModel": GROUP_NORM,
+    "VQModel": GROUP_NORM,
+    "encodec": "PyTorch runs an LSTM in one operator of oneDNN on the CPU, and step by step elsewhere",
+}
+APART = 2e-5  # of the largest magnitude of a tensor
+SMALL = (
+    5e-5  # what smaller tensors are measured by: gradients that are zero but for rounding have no scale of their own
+)
 
 
 @dataclass
@@ -159,43 +171,22 @@ def layout(tensor: Tensor) -> list[int]:
     return [stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True) if size > 1 and tensor.numel()]
 
 
-@dataclass
-class Difference:
-    """How far a kind of results is from the CPU's.
-
-    Relative to the largest magnitude of the kind: gradients that are zero but for rounding have no scale of their own.
-    """
-
-    absolute: float = 0.0
-    where: str = ""
-    scale: float = 0.0
-
-    @property
-    def relative(self) -> float:
-        return self.absolute / self.scale if self.absolute else 0.0
-
-
 def wide(tensor: Tensor) -> Tensor:
     return tensor.cpu().to(torch.complex128 if tensor.is_complex() else torch.float64)
 
 
-def largest_differences(actual: dict[str, Tensor], expected: dict[str, Tensor]) -> dict[str, Difference]:
-    """The largest difference by kind, which is the first word of a name; all but values must be equal."""
+def differences(actual: dict[str, Tensor], expected: dict[str, Tensor]) -> dict[str, float]:
+    """The tensors whose values are not the CPU's: by how much of their magnitude. All but values must be equal."""
     assert list(actual) == list(expected)
-    kinds: dict[str, Difference] = {}
+    found = {}
     for name, value in expected.items():
         result = actual[name]
         assert (result.dtype, result.shape, layout(result)) == (value.dtype, value.shape, layout(value)), name
-        kind = kinds.setdefault(name.split()[0], Difference())
-        if value.numel() == 0:
-            continue
         assert value.isfinite().all() and result.isfinite().all(), f"{name} is not finite"
-        difference = (wide(result) - wide(value)).abs().max().item()
-        assert difference == 0 or value.is_floating_point() or value.is_complex(), f"{name} differs"
-        kind.scale = max(kind.scale, wide(value).abs().max().item())
-        if difference > kind.absolute:
-            kind.absolute, kind.where = difference, name
-    return kinds
+        apart = (wide(result) - wide(value)).abs()
+        if apart.any():
+            found[name] = apart.max().item() / max(wide(value).abs().max().item(), SMALL)
+    return found
 
 
 def unlisted_waits(usage: Usage) -> list[str]:

@@ -6,7 +6,7 @@ import copy
 
 import pytest
 import torch
-from comparison import STEPS, Usage, evaluate, largest_differences, layout, move, run, seed, train
+from comparison import STEPS, Usage, differences, evaluate, move, run, seed, train
 from programs import Program
 from signal_programs import PROGRAMS as SIGNALS
 from text_programs import PROGRAMS as TEXT
@@ -69,8 +69,7 @@ def test_activation_checkpoints_train_as_on_the_cpu(program: Program, reentrant:
     if reentrant:
         model.enable_input_require_grads()
     expected, actual = train(copy.deepcopy(model), inputs), train(model.to("npu"), move(inputs, "npu"))
-    differences = largest_differences(actual, expected)
-    assert {kind: found for kind, found in differences.items() if found.relative > 1e-5} == {}
+    assert differences(actual, expected) == {}
 
 
 @choose("resnet", "regnet", "mobilenet_v2", "convnext", "segformer", "vit-sdpa")
@@ -81,9 +80,7 @@ def test_channels_last_is_kept_as_on_the_cpu(program: Program):
     inputs["pixel_values"] = inputs["pixel_values"].contiguous(memory_format=torch.channels_last)
     inputs["output_hidden_states"] = True
     expected, actual = run(model, inputs, "cpu", Usage()), run(model, inputs, "npu", Usage())
-    assert [name for name in expected if layout(actual[name]) != layout(expected[name])] == []
-    differences = largest_differences(actual, expected)
-    assert {kind: found for kind, found in differences.items() if found.relative > 1e-5} == {}
+    assert differences(actual, expected) == {}
 
 
 @choose("gpt2-sdpa", "llama-eager")
@@ -117,6 +114,4 @@ def test_half_precision_models_evaluate_as_on_the_cpu(program: Program, dtype: t
     }
     expected = evaluate(model, inputs)
     actual = evaluate(copy.deepcopy(model).to("npu"), move(inputs, "npu"))
-    assert actual.keys() == expected.keys()
-    for name, value in expected.items():
-        torch.testing.assert_close(actual[name].cpu(), value, rtol=2e-2, atol=2e-2)
+    assert differences(actual, expected) == {}

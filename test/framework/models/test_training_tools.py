@@ -13,7 +13,7 @@ import pytest
 import torch
 from accelerate import Accelerator
 from accelerate.state import AcceleratorState, GradientState, PartialState
-from comparison import Usage, largest_differences, move, run, seed, unlisted_waits, watch
+from comparison import Usage, differences, move, run, seed, unlisted_waits, watch
 from diffusers import DDIMScheduler, DDPMPipeline, DDPMScheduler, EulerDiscreteScheduler
 from library_programs import PROGRAMS as LIBRARIES
 from peft import LoraConfig, PeftModel, get_peft_model
@@ -43,9 +43,8 @@ def test_lora_trains_its_adapters_as_on_the_cpu(record_property):
     expected = run(module, inputs, "cpu", Usage())
     actual = run(module, inputs, "npu", usage)
     usage.record(record_property)
-    differences = largest_differences(actual, expected)
     assert sum(name.startswith("gradient") for name in actual) == 8  # two matrices for two projections of two layers
-    assert {kind: found for kind, found in differences.items() if found.relative > 1e-6} == {}
+    assert differences(actual, expected) == {}
     assert usage.fallbacks == []
     assert unlisted_waits(usage) == []
 
@@ -111,7 +110,8 @@ def test_accelerate_trains_as_on_the_cpu(mixed_precision, accelerate_on):
     expected = accelerated_losses(mixed_precision)
     accelerate_on("npu")
     actual = accelerated_losses(mixed_precision)
-    torch.testing.assert_close(actual, expected, rtol=1e-5 if mixed_precision == "no" else 1e-2, atol=1e-5)
+    # The lists of npu's autocast are those of accelerators, not the CPU's: results agree as far as bfloat16 goes.
+    assert actual == (expected if mixed_precision == "no" else pytest.approx(expected, rel=1e-2))
 
 
 def test_trainer_trains_as_on_the_cpu(accelerate_on, tmp_path):
@@ -133,7 +133,7 @@ def test_trainer_trains_as_on_the_cpu(accelerate_on, tmp_path):
 
     actual, expected = losses("npu"), losses("cpu")
     assert len(expected) == 4
-    torch.testing.assert_close(actual, expected, rtol=1e-5, atol=1e-5)
+    assert actual == expected
 
 
 # --- diffusers
@@ -159,7 +159,7 @@ def test_a_denoising_loop_ends_where_the_cpu_does(scheduler, record_property):
         actual = denoise(scheduler(), "npu")
     usage.record(record_property)
     assert actual.device == torch.device("npu:0")
-    torch.testing.assert_close(actual.cpu(), expected, rtol=1e-4, atol=1e-4 * expected.abs().max().item())
+    assert torch.equal(actual.cpu(), expected)
     assert usage.fallbacks == []
 
 
