@@ -29,7 +29,7 @@ def assert_like_cpu(program: Callable[[str], Any], **tolerance: float) -> None:
 def cpu_text(error: BaseException) -> str:
     """The error's text as it would be on the CPU: in the names of tensor types and devices."""
     text = re.sub(r"npu(\w+)Type", r"torch.\1Tensor", str(error))  # what ATen calls FloatTensor and others
-    return text.replace("torch.npu.", "torch.").replace("npu:0", "cpu").replace("npu", "cpu")
+    return re.sub(r"\bnpu\b(:0)?", "cpu", text.replace("torch.npu.", "torch."))
 
 
 def assert_refused_like_cpu(program: Callable[[str], Any]) -> None:

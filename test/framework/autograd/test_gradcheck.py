@@ -11,10 +11,10 @@ from __future__ import annotations
 import copy
 import itertools
 import os
-import re
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 import torch
@@ -22,7 +22,8 @@ from on_both import cpu_text
 from torch.testing._internal.autograd_function_db import autograd_function_db
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.testing._internal.common_utils import TestGradients as Gradients
-from torch.testing._internal.opinfo.core import OpInfo
+from torch.testing._internal.opinfo.core import OpInfo, SampleInput
+from torch.utils import _pytree as pytree
 
 DTYPES = (torch.float64, torch.complex128)
 SAMPLES = int(os.environ.get("NPU_GRADCHECK_SAMPLES", 20)) or None
@@ -105,18 +106,34 @@ def cases() -> Iterator:
         yield pytest.param(op, dtype, check, SAMPLES, id=name, marks=pytest.mark.conformance)
 
 
+def on(device: str, sample: SampleInput) -> SampleInput:
+    def move(leaf: Any) -> Any:
+        if isinstance(leaf, torch.device):
+            return torch.device(device)
+        return leaf.detach().to(device).requires_grad_(leaf.requires_grad) if isinstance(leaf, torch.Tensor) else leaf
+
+    moved = copy.copy(sample)
+    moved.input, moved.args, moved.kwargs = pytree.tree_map(move, (sample.input, sample.args, sample.kwargs))
+    return moved
+
+
 class Limited:
-    """An operator's entry that yields its first samples only, and counts them."""
+    """An operator's entry that yields its first samples only, and counts them.
+
+    They are drawn on the CPU: whether a numerical derivative comes near a jump of the operator depends on the numbers.
+    """
 
     def __init__(self, op: OpInfo, most: int | None) -> None:
         self.count = 0
+        self.samples = op.sample_inputs
+        self.most = most
         self.op = copy.copy(op)
-        self.op.sample_inputs = lambda *arguments, **options: self.take(op.sample_inputs(*arguments, **options), most)
+        self.op.sample_inputs = self.sample_inputs
 
-    def take(self, samples: Iterator, most: int | None) -> Iterator:
-        for sample in itertools.islice(samples, most):
+    def sample_inputs(self, device: str, *arguments: Any, **options: Any) -> Iterator[SampleInput]:
+        for sample in itertools.islice(self.samples("cpu", *arguments, **options), self.most):
             self.count += 1
-            yield sample
+            yield on(device, sample)
 
 
 def attempt(check: Check, op: OpInfo, device: str, dtype: torch.dtype) -> Exception | None:
@@ -129,8 +146,8 @@ def attempt(check: Check, op: OpInfo, device: str, dtype: torch.dtype) -> Except
 
 
 def words(error: Exception) -> str:
-    """Type and first line of an error, without the numbers: those of the samples are drawn on the device."""
-    return re.sub(r"\d[\d.e+-]*", "#", f"{type(error).__name__}: {cpu_text(error)}".partition("\n")[0])
+    """Type and first line of an error."""
+    return f"{type(error).__name__}: {cpu_text(error)}".partition("\n")[0]
 
 
 @pytest.mark.parametrize(("op", "dtype", "check", "most"), list(cases()))
