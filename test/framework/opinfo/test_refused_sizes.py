@@ -20,11 +20,17 @@ from torch.utils import _pytree as pytree
 
 QUICK = ("addmm", "addbmm", "flip", "index_fill", "index_put", "index_select", "nn.functional.group_norm", "renorm")
 SAMPLES = 4
-OF_VALUES = ("out of bounds", "out of DATA bounds")
+OF_VALUES = (
+    *("out of bounds", "out of DATA bounds", "out of range", "pivots passed to lu_unpack must be between"),
+    *("Expected all rows of lengths along axis to sum to", "Expected segment_length >= 0"),
+)
 
 
 def longer(tensor: torch.Tensor) -> torch.Tensor:
-    return torch.cat([tensor, tensor.narrow(-1, 0, 1)], -1) if tensor.dim() and tensor.numel() else tensor.expand(3)
+    if tensor.dim() == 0:
+        return tensor.expand(3)
+    first = tensor.narrow(-1, 0, 1) if tensor.size(-1) else tensor.new_zeros((*tensor.shape[:-1], 1))
+    return torch.cat([tensor, first], -1)
 
 
 def shorter(tensor: torch.Tensor) -> torch.Tensor:
@@ -58,7 +64,7 @@ def called(op: OpInfo, sample: SampleInput, arguments: list, keywords: dict) -> 
 
 
 def depends_on_values(sample: SampleInput, text: str) -> bool:
-    """Indices that are too large, and what comes of a mask, whose count the host does not know."""
+    """Indices, pivots and lengths out of range, and what comes of a mask, whose count the host does not know."""
     masked = any(tensor.dtype == torch.bool for tensor in tensors((sample.args, sample.kwargs)))
     return any(words in text for words in OF_VALUES) or (masked and "shape mismatch: value tensor" in text)
 
