@@ -18,7 +18,8 @@ from typing import Any
 
 import pytest
 import torch
-from on_both import cpu_text
+from compare import Mover, without_device
+from modes import SIZES_ON_THE_HOST
 from torch.testing._internal.autograd_function_db import autograd_function_db
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.testing._internal.common_utils import TestGradients as Gradients
@@ -106,14 +107,16 @@ def cases() -> Iterator:
         yield pytest.param(op, dtype, check, SAMPLES, id=name, marks=pytest.mark.conformance)
 
 
-def on(device: str, sample: SampleInput) -> SampleInput:
-    def move(leaf: Any) -> Any:
-        if isinstance(leaf, torch.device):
-            return torch.device(device)
-        return leaf.detach().to(device).requires_grad_(leaf.requires_grad) if isinstance(leaf, torch.Tensor) else leaf
+def on(device: str, op: OpInfo, sample: SampleInput) -> SampleInput:
+    move = Mover(device)
+
+    def one(leaf: Any) -> Any:
+        sparse = isinstance(leaf, torch.Tensor) and leaf.layout is not torch.strided
+        return leaf.detach().to(device).requires_grad_(leaf.requires_grad) if sparse else move.one(leaf)
 
     moved = copy.copy(sample)
-    moved.input, moved.args, moved.kwargs = pytree.tree_map(move, (sample.input, sample.args, sample.kwargs))
+    moved.input, moved.kwargs = pytree.tree_map(one, (sample.input, sample.kwargs))
+    moved.args = sample.args if op.name in SIZES_ON_THE_HOST else pytree.tree_map(one, sample.args)
     return moved
 
 
@@ -133,7 +136,7 @@ class Limited:
     def sample_inputs(self, device: str, *arguments: Any, **options: Any) -> Iterator[SampleInput]:
         for sample in itertools.islice(self.samples("cpu", *arguments, **options), self.most):
             self.count += 1
-            yield on(device, sample)
+            yield on(device, self.op, sample)
 
 
 def attempt(check: Check, op: OpInfo, device: str, dtype: torch.dtype) -> Exception | None:
@@ -146,8 +149,7 @@ def attempt(check: Check, op: OpInfo, device: str, dtype: torch.dtype) -> Except
 
 
 def words(error: Exception) -> str:
-    """Type and first line of an error."""
-    return f"{type(error).__name__}: {cpu_text(error)}".partition("\n")[0]
+    return f"{type(error).__name__}: {without_device(str(error))}"
 
 
 @pytest.mark.parametrize(("op", "dtype", "check", "most"), list(cases()))
