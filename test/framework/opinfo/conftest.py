@@ -8,6 +8,12 @@ import pytest
 import torch
 
 
+@pytest.fixture(autouse=True)
+def seeded() -> None:
+    """Samples do not depend on the tests before."""
+    torch.manual_seed(0)
+
+
 @pytest.fixture
 def like_small_tasks() -> Iterator[None]:
     """Small tasks of npu run on one thread, so that the CPU does as well; a warning is given every time."""

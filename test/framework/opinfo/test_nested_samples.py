@@ -1,6 +1,7 @@
 """PyTorch's own samples of jagged tensors (njt_op_db): npu against CPU, forward and gradients, bit by bit.
 
-What the CPU refuses npu refuses in the same words.
+What the CPU refuses npu refuses in the same words. Only what host_waits.yaml names may wait for the device, and the
+operators of WAITING.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 
 import pytest
 import torch
-from compare import Outcome, assert_like, draws, on_device, tensors
+from compare import Outcome, assert_like, draws, may_wait, on_device, tensors
 from modes import Call, backward, forward, outcome_of
 from refusals import difference_of_errors, pending_error
 from torch.testing._internal.opinfo.core import OpInfo, SampleInput
@@ -24,6 +25,8 @@ QUICK_SAMPLES, SAMPLES = 2, 12
 UNINITIALISED = ("empty_like",)
 # PyTorch's derivative of several parts of a jagged tensor ends the process, on the CPU too.
 WITHOUT_DERIVATIVE = ("split_with_sizes",)
+# PyTorch's kernels that walk the parts of jagged tensors on the host.
+WAITING = ("aten::_jagged_to_padded_dense_forward", "aten::_padded_dense_to_jagged_forward")
 
 
 def cases() -> Iterator:
@@ -94,11 +97,12 @@ def difference(mode: Call, op: OpInfo, sample: SampleInput, expected: Outcome) -
 @pytest.mark.parametrize("op", list(cases()))
 def test_like_cpu(op, note_operators):
     modes = [forward, *([backward] if op.supports_autograd and op.full_name not in WITHOUT_DERIVATIVE else [])]
+
     note = functools.partial(note_operators, test=f"njt_op_db:{op.full_name}", dtype="float32")
     found: dict[str, list[str]] = collections.defaultdict(list)
     refusals: dict[str, None] = {}
     compared = 0
-    with on_device(note, waits_allowed=True):
+    with on_device(note, waits_allowed=may_wait(f"{op.full_name} jagged"), known=WAITING):
         for mode in modes:
             for i, sample in enumerate(samples_of(op, requires_grad=mode is backward)):
                 expected = run(mode, op, sample, "cpu")

@@ -1,6 +1,7 @@
 """PyTorch's own samples of sparse tensors in all layouts: npu against CPU, with gradients, in place and with out=.
 
-Indices, values and gradients are the same bits, and what the CPU refuses npu refuses in the same words.
+Indices, values and gradients are the same bits, and what the CPU refuses npu refuses in the same words. Only what
+host_waits.yaml names may wait for the device.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 
 import pytest
 import torch
-from compare import Outcome, assert_like, on_device, tensors
+from compare import Outcome, assert_like, may_wait, on_device, tensors
 from modes import Call, backward, forward, in_place, outcome_of, with_out
 from refusals import difference_of_errors, pending_error
 from torch.testing._internal.common_methods_invocations import op_db
@@ -127,7 +128,7 @@ def test_like_cpu(op, layout, dtype, note_operators):
     note = functools.partial(note_operators, test=f"op_db:{op.full_name}", dtype=short(dtype))
     found: dict[str, list[str]] = collections.defaultdict(list)
     calls = compared = 0
-    with on_device(note, waits_allowed=True):
+    with on_device(note, waits_allowed=may_wait(f"{op.full_name} {short(layout)}")):
         for mode in modes:
             samples = samples_of(op, layout, dtype, requires_grad=mode is backward)
             for i, sample in enumerate(itertools.islice(samples, QUICK_SAMPLES if dtype is QUICK else SAMPLES)):
