@@ -94,6 +94,13 @@ def test_report_says_what_passes_on_the_cpu_only(command: Command, checkout: Pat
     assert f"  2 x {reason}\n      {name}wants_cpu_float32\n" in capsys.readouterr().out
 
 
+def test_folders_that_are_named_like_test_files_are_searched(checkout: Path):
+    inner = checkout / "test" / "test_folder.py"
+    inner.mkdir()
+    (inner / "test_inner.py").write_text(textwrap.dedent(TESTS))
+    assert pytorch.find_files(checkout, []) == ["test/test_few.py", "test/test_folder.py/test_inner.py"]
+
+
 def test_wrong_folder_says_what_a_checkout_has(command: Command, tmp_path: Path, capsys: pytest.CaptureFixture):
     assert command("--src", tmp_path) == 2
     assert "no PyTorch checkout, it should have a file version.txt and a folder test" in capsys.readouterr().err

@@ -63,7 +63,7 @@ def warn_of_version(version: str) -> None:
 def find_files(src: Path, names: list[str]) -> list[str]:
     """Test files relative to `src`: those named, relative to it or to its test folder, or all device-type tests."""
     if not names:
-        files = sorted((src / "test").rglob("test_*.py"))
+        files = sorted(path for path in (src / "test").rglob("test_*.py") if path.is_file())
         return [str(file.relative_to(src)) for file in files if GENERIC in file.read_text(errors="replace")]
     found = []
     for name in names:
