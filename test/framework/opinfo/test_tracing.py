@@ -1,4 +1,6 @@
-"""Fake tensors and traced graphs over op_db: metadata of npu is that of real results, and graphs give these results.
+"""Fake tensors, traced graphs and compiled calls over op_db.
+
+Metadata of npu is that of real results, graphs give these results, and compiled calls what they give on the CPU.
 
 make test runs a few operators, the long sweep all of them.
 """
@@ -10,10 +12,12 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import modes
 import pytest
 import torch
-from compare import Mover, assert_like, draws, layout, matches, tensors
+from compare import Mover, Outcome, assert_like, draws, layout, matches, tensors
 from torch import Tensor
+from torch._dynamo.utils import counters
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.testing._internal.common_methods_invocations import op_db
@@ -82,6 +86,13 @@ def cases(variants: tuple, quick: tuple) -> Iterator:
             yield pytest.param(op, variant, id=f"{op.full_name}-{variant}".replace("torch.", ""), marks=marks)
 
 
+def compiled_cases() -> Iterator:
+    """Every eighth entry: compiling takes a second on each device."""
+    for op in op_db[::8]:
+        if torch.float32 in op.supported_dtypes("cpu") and not matches(op.full_name, SKIPPED):
+            yield pytest.param(op, id=op.full_name, marks=pytest.mark.conformance)
+
+
 @pytest.mark.parametrize(("op", "dtype"), list(cases(DTYPES, quick=(torch.float32,))))
 def test_fake_results_are_described_as_real_ones(op, dtype, record_property):
     compared = 0
@@ -141,3 +152,30 @@ def test_traced_graph_gives_the_operator_s_results(op, mode, record_property):
     record_property("samples", compared)
     if not compared:
         pytest.skip("the CPU refuses all samples")
+
+
+def compiled(op: OpInfo, sample: SampleInput, device: str) -> tuple[Outcome, int]:
+    """What a compiled call gives, with gradients where there are any, and the number of graphs that it was compiled to."""
+    torch._dynamo.reset()
+    counters.clear()
+    function = op.get_op()
+    call = torch.compile(lambda *args, **kwargs: function(*args, **kwargs), backend="aot_eager")
+    mode = modes.backward if op.supports_autograd else modes.forward
+    outcome = modes.run(lambda _, *rest: mode(call, *rest), op, sample, device)
+    return outcome, counters["stats"]["unique_graphs"]
+
+
+@pytest.mark.parametrize("op", list(compiled_cases()))
+def test_compiled_call_gives_what_it_gives_on_the_cpu(op):
+    sample = next(iter(op.sample_inputs("cpu", torch.float32, requires_grad=op.supports_autograd)))
+    expected, graphs = compiled(op, sample, "cpu")
+    if expected.error is not None or not graphs:
+        pytest.skip(f"not compiled for the CPU: {type(expected.error).__name__}")
+    actual, found = compiled(op, sample, "npu")
+    if actual.error is not None:
+        raise actual.error
+    assert found == graphs
+    values = not draws(op.full_name, sample)
+    assert_like(actual.results, expected.results, values=values)
+    assert_like(actual.gradients, expected.gradients, values=values)
+    assert actual.aliases == expected.aliases
