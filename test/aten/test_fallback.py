@@ -123,6 +123,11 @@ def test_an_error_when_the_fallback_is_refused(run_child):
     assert "NPU_FALLBACK=error forbids running it on the host" in child.stderr
 
 
+def test_what_the_cpu_lacks_as_well_is_no_matter_of_the_fallback(run_child):
+    child = run_child('import torch; torch.ones(3, device="npu")._values()', NPU_FALLBACK="error")
+    assert "NotImplementedError: Could not run 'aten::_values'" in child.stderr
+
+
 def test_silent_when_the_fallback_is_allowed(run_child):
     child = run_child(CPU_ONLY, NPU_FALLBACK="allow")
     assert child.returncode == 0, child.stderr

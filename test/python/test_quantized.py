@@ -100,6 +100,25 @@ def test_copy_from_floats_quantizes():
         torch.ones(4, 6, device="npu").copy_(per_tensor("npu"))
 
 
+@pytest.mark.parametrize(
+    "source",
+    [
+        torch.ones(6),
+        torch.ones(4, 6, dtype=torch.float64),
+        torch.ones(6, 4).t(),
+        torch.ones(4, 5),
+        torch.ones(3).long(),
+    ],
+)
+def test_copies_that_do_more_than_quantize_are_refused_in_the_words_of_the_cpu(source):
+    texts = []
+    for target, other in (("cpu", "cpu"), ("npu", "npu"), ("npu", "cpu"), ("cpu", "npu")):
+        with pytest.raises(RuntimeError, match="Quantized copy only works with") as refused:
+            per_tensor(target).copy_(source.to(other))
+        texts.append(str(refused.value))
+    assert len(set(texts)) == 1
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_save_and_load(kind):
     tensor = KINDS[kind]("npu")
@@ -131,6 +150,9 @@ CALLS = {
     "sort": lambda t: t.sort(1)[0],
     "topk": lambda t: t.topk(2)[0],
     "cat": lambda t: torch.cat([t, t]),
+    "cat into": lambda t: torch.cat([t[:2], t[2:]], out=t.clone()),
+    "reflection_pad1d": lambda t: nn.functional.pad(t, (2, 1), mode="reflect"),
+    "reflection_pad2d": lambda t: nn.functional.pad(t.view(1, 1, 4, 6), (2, 1, 1, 2), mode="reflect"),
     "equal": lambda t: torch.tensor(torch.equal(t, t.clone()), device=t.device),
     "eq": lambda t: t == t,
     "gt": lambda t: t > 0.5,

@@ -275,6 +275,14 @@ def test_tensors_of_a_device_that_is_not_the_current_one():
     assert_same((tensor.coalesce() + tensor).to_dense(), (2 * tensor.cpu()).to_dense())
 
 
+@pytest.mark.skipif(torch.npu.device_count() < 2, reason="needs two devices")
+def test_members_on_two_devices_are_refused():
+    indices, values = torch.tensor([[0, 1]]), torch.ones(2)
+    for one, other in (("npu:0", "npu:1"), ("npu:1", "npu:0")):
+        with pytest.raises(RuntimeError, match=f"same device, but found at least two devices, {one} and {other}"):
+            torch.sparse_coo_tensor(indices.to(one), values.to(other), (2,))
+
+
 @pytest.mark.parametrize("reduce", ["sum", "mean", "amax", "amin"])
 def test_reducing_products_and_their_gradients(reduce):
     def run(device: str) -> list[torch.Tensor]:

@@ -126,6 +126,29 @@ def test_record_stream_keeps_a_block_from_reuse():
     torch.npu.synchronize()
 
 
+WITH_MEMBERS = {
+    "coo": (lambda: torch.ones(512, 512, device="npu").to_sparse(), lambda tensor: tensor._values()),
+    "csr": (lambda: torch.ones(512, 512, device="npu").to_sparse_csr(), lambda tensor: tensor.values()),
+    "nested": (lambda: torch.nested.nested_tensor([torch.ones(256, 512)] * 2, device="npu"), lambda t: t.values()),
+    "quantized": (lambda: torch.quantize_per_tensor(torch.ones(1 << 20), 1, 0, torch.quint8).npu(), lambda t: t),
+}
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # these layouts are prototypes
+@pytest.mark.parametrize("kind", WITH_MEMBERS)
+def test_record_stream_keeps_members_from_reuse(kind):
+    make, member = WITH_MEMBERS[kind]
+    side = torch.npu.Stream()
+    x = make()
+    torch.npu.synchronize()
+    address = member(x).data_ptr()
+    with Gate(side):
+        x.record_stream(side)
+        del x
+        assert torch.empty(1 << 18, device="npu").data_ptr() != address
+    assert torch.npu.op_stats()["aten::record_stream"]["fallback"] == 0
+
+
 @pytest.mark.parametrize("stream", [torch.Stream("cpu"), "npu:0", 3])
 def test_only_streams_of_npu_can_be_made_current(stream):
     before = torch.npu.current_stream()

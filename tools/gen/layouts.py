@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from torchgen.model import DispatchKey, NativeFunction
+from torchgen.model import DeviceCheckType, DispatchKey, NativeFunction
 
 from gen.schema import Schemas
 
@@ -23,6 +23,7 @@ class LayoutOperator:
     route: str  # native, synchronous, own (written by hand) or excluded
     why: str | None  # the reason of a route that is not native
     metadata: bool  # it reads nothing but metadata
+    one_device: bool  # its tensors have to be on one device
 
 
 def load(path: Path, schemas: Schemas) -> list[LayoutOperator]:
@@ -60,7 +61,7 @@ def operators_of(entry: dict[str, Any], schemas: Schemas) -> list[LayoutOperator
                 used.add(pattern)
         if route in ROUTES:
             reason = None if route == "native" else why
-            found.append(LayoutOperator(key, name, route, reason, reads_metadata(function)))
+            found.append(LayoutOperator(key, name, route, reason, reads_metadata(function), one_device(function)))
     if idle := named - used:
         raise ValueError(f"{key}: no operator is named {', '.join(sorted(idle))}")
     return found
@@ -72,11 +73,17 @@ def reads_metadata(function: NativeFunction) -> bool:
     return function.is_view_op or (bool(returns) and not any(result.type.is_tensor_like() for result in returns))
 
 
+def one_device(function: NativeFunction) -> bool:
+    tensors = [a for a in function.func.arguments.flat_all if a.type.is_tensor_like()]
+    return len(tensors) > 1 and function.device_check is not DeviceCheckType.NoCheck
+
+
 def registration(operator: LayoutOperator) -> str:
     arguments = f'"aten::{operator.name}"'
     if operator.route == "native":
         route = "Route::kView" if operator.metadata else "Route::kLibrary"
-        arguments += f", {route}, c10::DispatchKey::{dispatch_key(operator.key, 'CPU')}"
+        check = ", DeviceCheck::kSame" if operator.one_device else ""
+        arguments += f", {route}, c10::DispatchKey::{dispatch_key(operator.key, 'CPU')}{check}"
     return f'  m.impl("{operator.name}", {operator.route}({arguments}));'
 
 

@@ -22,6 +22,8 @@ bool first_time(const std::string& name) {
 
 void fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   const std::string name = c10::toString(op.operator_name());
+  // Without a kernel for the CPU either, PyTorch's own refusal says which there are.
+  if (!op.hasComputedKernelForDispatchKey(c10::DispatchKey::CPU)) return call_on_host(op, stack, "no npu kernel");
   const FallbackMode mode = translate_errors([] { return config().fallback; });
   TORCH_CHECK_NOT_IMPLEMENTED(mode != FallbackMode::kError, name,
                               " has no npu kernel, and NPU_FALLBACK=error forbids running it on the host. Set "

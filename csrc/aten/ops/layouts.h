@@ -10,9 +10,12 @@
 
 namespace npu::aten {
 
+// Whether npu tensors on different devices are refused before PyTorch's function sees them, as they are on CUDA.
+enum class DeviceCheck : uint8_t { kNone, kSame };
+
 // Calls PyTorch's own function for `key`, on npu tensors: it reads metadata (kView), or calls operators of the members
 // (kLibrary). Waits where one of those does.
-torch::CppFunction native(const char* name, Route route, c10::DispatchKey key);
+torch::CppFunction native(const char* name, Route route, c10::DispatchKey key, DeviceCheck check = DeviceCheck::kNone);
 
 // Waits for the device and runs the CPU's kernel on aliases of the members.
 torch::CppFunction synchronous(const char* name);

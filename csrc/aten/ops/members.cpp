@@ -87,15 +87,15 @@ at::Tensor with_members(const at::Tensor& tensor, MemberMap map) {
 }
 
 at::QuantizerPtr with_members(const at::QuantizerPtr& quantizer, MemberMap map) {
-  const bool float_parameters = quantizer->qscheme() == at::kPerChannelAffineFloatQParams;
-  if (quantizer->qscheme() != at::kPerChannelAffine && !float_parameters) return quantizer;
-  const auto& from = static_cast<at::PerChannelAffineQuantizer&>(*quantizer);
-  const at::Tensor scales = map(from.scales());
-  const at::Tensor zero_points = map(from.zero_points());
-  if (float_parameters)
-    return c10::make_intrusive<at::PerChannelAffineFloatQParamsQuantizer>(from.scalar_type(), scales, zero_points,
-                                                                          from.axis());
-  return c10::make_intrusive<at::PerChannelAffineQuantizer>(from.scalar_type(), scales, zero_points, from.axis());
+  // Asking for the scheme would throw for an output whose quantisation its operator has yet to choose.
+  const auto* from = dynamic_cast<const at::PerChannelAffineQuantizer*>(quantizer.get());
+  if (from == nullptr) return quantizer;
+  const at::Tensor scales = map(from->scales());
+  const at::Tensor zero_points = map(from->zero_points());
+  if (from->qscheme() == at::kPerChannelAffineFloatQParams)
+    return c10::make_intrusive<at::PerChannelAffineFloatQParamsQuantizer>(from->scalar_type(), scales, zero_points,
+                                                                          from->axis());
+  return c10::make_intrusive<at::PerChannelAffineQuantizer>(from->scalar_type(), scales, zero_points, from->axis());
 }
 
 at::Tensor integers_of(const at::Tensor& quantized) {

@@ -27,6 +27,15 @@ void check_whole(const at::Tensor& tensor) {
   TORCH_CHECK_NOT_IMPLEMENTED(whole, "\"copy_kernel\" not implemented for '", c10::toString(tensor.scalar_type()), "'");
 }
 
+// What PyTorch requires where a copy quantizes, as it does nowhere else: nothing is cast, rearranged or expanded.
+void check_quantizable(const at::Tensor& source, const at::Tensor& dst) {
+  const auto both = [&](at::MemoryFormat format) { return source.is_contiguous(format) && dst.is_contiguous(format); };
+  TORCH_CHECK(source.scalar_type() == at::kFloat, "Quantized copy only works with kFloat as source Tensor");
+  TORCH_CHECK(both(at::MemoryFormat::Contiguous) || both(at::MemoryFormat::ChannelsLast),
+              "Quantized copy only works with contiguous and NHWC Tensors");
+  TORCH_CHECK(source.sizes() == dst.sizes(), "Quantized copy only works with Tensors with the same shape");
+}
+
 // The rules and words of PyTorch's copy_ between CPU tensors: it hands copies that touch other devices on before it
 // looks at quantisation.
 at::Tensor copy_from(const at::Tensor& self, const at::Tensor& dst, bool non_blocking) {
@@ -34,6 +43,7 @@ at::Tensor copy_from(const at::Tensor& self, const at::Tensor& dst, bool non_blo
   TORCH_CHECK(dst.is_quantized(),
               "Copying from quantized Tensor to non-quantized Tensor is not allowed, please use dequantize to get a "
               "float Tensor from a quantized Tensor");
+  if (!self.is_quantized()) check_quantizable(self, dst);
   const at::Tensor source = self.is_quantized() ? self : quantize_like(self.to(dst.device()), dst);
   TORCH_CHECK(source.qscheme() == dst.qscheme(), "Quantized Copy only works with same qscheme");
   TORCH_CHECK(source.scalar_type() == dst.scalar_type(), "Quantized copy only works with the same dtype");
