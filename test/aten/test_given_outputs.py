@@ -61,7 +61,18 @@ def searchsorted(device, out):
     torch.searchsorted(torch.arange(4.0, device=device), torch.ones(5, device=device), out=out)
 
 
+def floor_divide(device, out):
+    torch.floor_divide(torch.tensor([7, 8, 9], device=device), torch.tensor([2, -3, 4], device=device), out=out)
+
+
+def scaled_mm(device, out):
+    eights = torch.full((16, 64), 8.0, device=device).to(torch.float8_e4m3fn)  # of which products of 64 saturate
+    one = torch.ones((), device=device)
+    torch._scaled_mm(eights, eights.t(), one, one, out=out)
+
+
 CALLS = [addr, addbmm, addbmm_of_expanded, cholesky_inverse, arange, arange_of_nothing, kthvalue, mode, searchsorted]
+CALLS += [floor_divide, scaled_mm]
 
 
 @pytest.mark.parametrize("call", CALLS)

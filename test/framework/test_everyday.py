@@ -191,6 +191,18 @@ def test_scaled_dot_product_attention(mask, training):
         both(a.cpu(), e)
 
 
+MASKS = {"rows": lambda m: m, "columns": lambda m: m.t(), "one_column": lambda m: m[:, :1].expand(6, 6)}
+
+
+@pytest.mark.parametrize("mask", MASKS)
+def test_masks_of_any_strides_take_the_kernel_of_the_cpu(mask):
+    def choice(device: str) -> int:
+        q = normal(2, 4, 6, 8).to(device)
+        return torch._fused_sdp_choice(q, q, q, MASKS[mask](normal(6, 6).to(device)))
+
+    assert choice("npu") == choice("cpu")
+
+
 def test_attention_with_dropout_zeroes_and_scales():
     q = torch.zeros(1, 1, 64, 64, device="npu")
     v = torch.eye(64, device="npu").view(1, 1, 64, 64)

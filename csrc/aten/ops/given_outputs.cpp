@@ -8,6 +8,7 @@
 
 #include <cstring>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 namespace npu::aten {
@@ -17,7 +18,8 @@ namespace {
 // twice stays one.
 class StandIns {
  public:
-  explicit StandIns(EngineMask engines) : linear_algebra_(engines == kMixedEngine) {}
+  StandIns(const char* name, EngineMask engines)
+      : linear_algebra_(engines == kMixedEngine), divides_(std::string_view(name) == "aten::floor_divide") {}
 
   c10::IValue of(const c10::IValue& value) {
     if (value.isTensor()) return of(value.toTensor());
@@ -42,6 +44,7 @@ class StandIns {
       if (device.is_same(tensor)) return host;
     at::Tensor host = at::detail::empty_strided_cpu(tensor.sizes(), tensor.strides(), tensor.scalar_type());
     std::memset(host.mutable_data_ptr(), 0, host.storage().nbytes());
+    if (divides_) host.fill_(1);
     if (linear_algebra_ && at::has_internal_overlap(host) != at::MemOverlap::Yes) fill(host);
     host._set_conj(tensor.is_conj());
     host._set_neg(tensor.is_neg());
@@ -57,6 +60,7 @@ class StandIns {
   }
 
   const bool linear_algebra_;
+  const bool divides_;                                    // integers, by other than zero
   std::vector<std::pair<at::Tensor, at::Tensor>> pairs_;  // device, host
 };
 
@@ -66,7 +70,7 @@ std::vector<at::Tensor> try_on_host(const char* name, const char* overload, Engi
                                     const torch::jit::Stack& stack) {
   const at::AutoDispatchBelowADInplaceOrView below_autograd;
   const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
-  StandIns stand_ins(engines);
+  StandIns stand_ins(name, engines);
   torch::jit::Stack arguments;
   for (const c10::IValue& value : stack) arguments.push_back(stand_ins.of(value));
   std::vector<at::Tensor> given;

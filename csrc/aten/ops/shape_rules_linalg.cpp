@@ -125,7 +125,9 @@ TensorSpec addbmm(const at::Tensor& self, const at::Tensor& batch1, const at::Te
 
 TensorSpec matrix_product(const at::Tensor& a, const at::Tensor& b, at::ScalarType dtype) {
   TORCH_CHECK(a.dim() == 2 && b.dim() == 2, "expected two matrices, but got sizes ", a.sizes(), " and ", b.sizes());
-  return of({a.size(0), b.size(1)}, a.options().dtype(dtype));
+  TensorSpec spec = of({a.size(0), b.size(1)}, a.options().dtype(dtype));
+  spec.any_dtype = true;
+  return spec;
 }
 
 TensorSpec packed_product(const at::Tensor& self, int64_t columns) {
