@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
+
 import pytest
 import torch
+
+from torch_npu_lite.testing import Gate
 
 CHANNELS_LAST = {4: torch.channels_last, 5: torch.channels_last_3d}
 
@@ -63,6 +67,38 @@ def test_a_complex_source_of_a_real_copy_is_warned_of():
         torch.set_warn_always(False)
 
 
+@pytest.mark.parametrize("function", [torch.sum, torch.mean, torch.prod, torch.cumsum, torch.cumprod, torch.logsumexp])
+@pytest.mark.parametrize("way", ["out", "dtype"])
+def test_imaginary_parts_that_a_reduction_drops_are_warned_of_at_the_call(function, way):
+    if way == "dtype" and function is torch.logsumexp:
+        pytest.skip("it has no dtype")
+    numbers = torch.randn(3, 4, dtype=torch.complex64)
+    on_npu = numbers.to("npu")
+
+    def call(x: torch.Tensor) -> tuple[list[str], torch.Tensor]:
+        options = {"out": torch.empty(0, device=x.device)} if way == "out" else {"dtype": torch.float32}
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            result = function(x, 1, **options)
+        return sorted({str(warning.message).partition(" (")[0] for warning in caught}), result
+
+    torch.set_warn_always(True)
+    try:
+        expected, wanted = call(numbers)
+        with Gate(torch.npu.default_stream()):  # nothing runs yet
+            actual, found = call(on_npu)
+    finally:
+        torch.set_warn_always(False)
+    assert actual == expected
+    assert torch.equal(found.cpu(), wanted)
+
+
+def test_norms_of_complex_numbers_drop_nothing():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        torch.linalg.vector_norm(torch.ones(3, dtype=torch.complex64, device="npu"))
+
+
 @pytest.mark.parametrize("exponent", [0, 1, 2, 3, -1, 0.5])
 def test_powers_of_complex_numbers_are_the_same_bits(exponent):
     numbers = torch.randn(20, dtype=torch.complex64)
@@ -73,3 +109,13 @@ def test_channels_last_without_a_batch_is_refused_at_the_call():
     images = torch.randn(2, 3, 6, 5).contiguous(memory_format=torch.channels_last)
     with pytest.raises(RuntimeError, match="Supports only ChannelsLast3d, Contiguous"):
         torch.nn.functional.max_pool3d(images.to("npu"), 3)
+
+
+@pytest.mark.parametrize("format", [torch.contiguous_format, torch.channels_last])
+@pytest.mark.parametrize("training", [False, True])
+def test_rrelu_gives_contiguous_results(format, training):
+    for x in (torch.randn(2, 3, 4, 5).to(memory_format=format), torch.randn(2, 3, 4, 5).transpose(0, 3)):
+        expected = torch.nn.functional.rrelu(x, training=training)
+        actual = torch.nn.functional.rrelu(x.to("npu"), training=training)
+        assert actual.stride() == expected.stride()
+        assert training or torch.equal(actual.cpu(), expected)

@@ -33,3 +33,26 @@ def test_evaluation_never_waits(model):
     with torch.no_grad(), Gate():
         training.module(training.inputs)
     assert waiting_operators() == []
+
+
+COUNTED = {
+    "nonzero_static": lambda x: torch.nonzero_static(x, size=4, fill_value=7),
+    "nonzero_static_of_less": lambda x: torch.nonzero_static(x, size=2),
+    "repeat_interleave": lambda x: torch.repeat_interleave(x[1], x[0], output_size=3),
+    "repeat_interleave_of_rows": lambda x: x.repeat_interleave(x[0], dim=1, output_size=3),
+}
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_results_whose_size_is_an_argument_are_not_waited_for(name):
+    numbers = torch.tensor([[1, 0, 2], [0, 3, 0]])
+    x = numbers.to("npu")
+    with Gate():
+        actual = COUNTED[name](x)
+    assert torch.equal(actual.cpu(), COUNTED[name](numbers))
+
+
+def test_a_wrong_output_size_is_reported_by_the_device():
+    result = torch.repeat_interleave(torch.tensor([1, 2], device="npu"), output_size=5)
+    with pytest.raises(torch.AcceleratorError, match="allocated size does not match required size"):
+        result.cpu()

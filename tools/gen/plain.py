@@ -8,7 +8,7 @@ from torchgen.context import native_function_manager
 from torchgen.model import Argument, NativeFunction, SchemaKind
 
 from gen.schema import identifier, read_type, root_name
-from gen.structured import device_check, name_rows
+from gen.structured import SILENCE, device_check, name_rows
 from gen.table import ENGINES, Row
 
 
@@ -80,6 +80,8 @@ def library(row: Row, function: NativeFunction) -> str:
         variant = f"(Variant::kOut, {{{given}}})" if given else ""
         lines.append(f"Outputs<{len(outs)}> outputs{variant};")
         lines += try_unusual(row, function, len(outs)) if given else [f"outputs.set_all({shape_rule(row)});"]
+    if row.casts:
+        lines.append("warn_of_lost_parts(self, outputs.get(0));")
     lines += pack(row, inputs, len(outs), name)
     if function.func.arguments.out:
         lines.append("outputs.finish();")
@@ -133,6 +135,8 @@ def run(row: Row, function: NativeFunction, inputs: list[Argument], outs: list[s
         mutable = "" if a.is_write and str(a.type) == "Tensor" else "const "
         lines.append(f"{mutable}auto {a.name} = in.read<{read_type(a)}>();")
     lines += [f"at::Tensor {out} = in.read_output();" for out in outs]
+    if row.casts:
+        lines.append(SILENCE)
     lines += call(row, function, [a.name for a in inputs], outs)
     body = "\n    ".join(lines)
     return f"""\

@@ -11,6 +11,7 @@ from torchgen.model import Argument, DeviceCheckType, NativeFunction, NativeFunc
 from gen.schema import identifier, read_type, root_name, stub_headers
 from gen.table import ENGINES, Row
 
+SILENCE = "const Silence silence;  // the host has warned of lost imaginary parts"
 VARIANTS = {SchemaKind.functional: "kFunctional", SchemaKind.inplace: "kInplace", SchemaKind.out: "kOut"}
 
 
@@ -70,6 +71,8 @@ def names(row: Row, group: NativeFunctionsGroup) -> str:
 def library_run(row: Row, group: NativeFunctionsGroup) -> str:
     lines = [f"const auto {a.name} = in.read<{read_type(a)}>();" for a in arguments(group)]
     lines += [f"at::Tensor {a.name} = in.read_output();" for a in outputs(group)]
+    if row.casts:
+        lines.append(SILENCE)
     lines += call(row, group)
     body = "\n    ".join(lines)
     return f"""\
@@ -159,6 +162,7 @@ def wrapper(row: Row, group: NativeFunctionsGroup, function: NativeFunction) -> 
     lines += [
         f"op.outputs.prefer({row.format}.suggest_memory_format());" if row.format else "",
         f"op.meta({inputs});",
+        "warn_of_lost_parts(self, op.outputs.get(0));" if row.casts else "",
         f"scope.set_route(launch_{prefix(group)}(tasks_{name}, op, {inputs}));",
         "op.outputs.finish();" if kind is not SchemaKind.functional else "",
         f"return {returned(group, kind, outs)};",

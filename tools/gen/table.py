@@ -13,7 +13,7 @@ ROUTES = ("view", "kernel", "iterator", "library", "native", "synchronous", "com
 ENGINES = {"vector": "kVectorEngine", "cube": "kCubeEngine", "mixed": "kMixedEngine", "rng": "kRngEngine"}
 COLUMNS = {
     "func", "route", "engine", "stub", "dtypes", "output", "kernel", "call", "shape", "host_tensors", "writes", "forms",
-    "check", "serial", "file", "format", "why",
+    "casts", "check", "serial", "file", "format", "why",
 }  # fmt: skip
 
 
@@ -32,6 +32,7 @@ class Row:
     shape: str | None = None  # function of shape_rules.h that allocates the outputs
     check: str | None = None  # function of argument_checks.h, called before anything else
     serial: bool = False  # elements may be written twice: one thread, or the result would depend on timing
+    casts: bool = False  # the kernel casts `self` to the dtype of the output: complex numbers may lose a part
     format: str | None = None  # structured: the outputs take the suggested memory format of this argument
     host_tensors: bool = False  # CPU tensors with dimensions are welcome; their values are copied
     file: str | None = None  # where a hand-written registration is

@@ -30,7 +30,16 @@ void check_mask(const at::Tensor& mask, const at::Tensor& self, int64_t index, i
                       " does not match the shape of the indexed tensor ", self.sizes(), " at index ", first + d);
 }
 
-// The sizes of self[indices], unless a mask among the indices leaves them to its values. Checks the indices themselves.
+at::DimVector broadcast_indices(at::IntArrayRef a, at::IntArrayRef b) {
+  try {
+    return at::infer_size_dimvector(a, b);
+  } catch (const c10::Error&) {
+    TORCH_CHECK_INDEX(false, "shape mismatch: indexing tensors could not be broadcast together with shapes ", a, ", ",
+                      b);
+  }
+}
+
+// The sizes of self[indices], unless a mask on the device leaves them to its values. Checks the indices themselves.
 std::optional<at::DimVector> indexed_sizes(const at::Tensor& self, const Indices& indices) {
   int64_t dims = 0, first = -1, last = -1, replaced = 1;
   bool masked = false, apart = false;
@@ -44,20 +53,17 @@ std::optional<at::DimVector> indexed_sizes(const at::Tensor& self, const Indices
     }
     if (first < 0) first = dims;
     apart |= last >= 0 && last != dims;
-    if (is_mask(*index)) {
-      check_mask(*index, self, static_cast<int64_t>(i), dims);
+    const bool mask = is_mask(*index);
+    const int64_t replaces = mask ? index->dim() : 1;
+    if (mask) check_mask(*index, self, static_cast<int64_t>(i), dims);
+    if (mask && !index->device().is_cpu()) {
       masked = true;
-      dims += index->dim();
     } else {
-      try {
-        together = at::infer_size_dimvector(together, index->sizes());
-      } catch (const c10::Error&) {
-        TORCH_CHECK_INDEX(false, "shape mismatch: indexing tensors could not be broadcast together with shapes ",
-                          together, ", ", index->sizes());
-      }
-      if (dims < self.dim()) replaced *= self.size(dims);
-      ++dims;
+      together = broadcast_indices(
+          together, mask ? at::DimVector({index->count_nonzero().item<int64_t>()}) : at::DimVector(index->sizes()));
+      for (int64_t d = dims; d < std::min(dims + replaces, self.dim()); ++d) replaced *= self.size(d);
     }
+    dims += replaces;
     last = dims;
   }
   TORCH_CHECK_INDEX(dims <= self.dim(), "too many indices for tensor of dimension ", self.dim(), " (got ", dims, ")");
@@ -78,6 +84,13 @@ void addmm(const at::Tensor& self, const at::Tensor& mat1, const at::Tensor& mat
     check_expands(self, {mat1.size(0), mat2.size(1)});
 }
 
+void addr(const at::Tensor& self, const at::Tensor& vec1, const at::Tensor& vec2, const at::Tensor& out) {
+  if (!out.is_same(self) || vec1.dim() != 1 || vec2.dim() != 1) return;
+  TORCH_CHECK(self.dim() == 2, "2D tensor expected, got ", self.dim(), "D tensor for input");
+  TORCH_CHECK(self.size(0) == vec1.size(0) && self.size(1) == vec2.size(0), "size mismatch, input: ", self.sizes(),
+              ", v1: ", vec1.sizes(), ", v2: ", vec2.sizes());
+}
+
 void batch_norm(const std::optional<at::Tensor>& running_mean, const std::optional<at::Tensor>& running_var) {
   for (const auto* statistics : {&running_mean, &running_var})
     TORCH_CHECK(!statistics->has_value() || !(*statistics)->defined() || (*statistics)->dim() == 1,
@@ -89,6 +102,12 @@ void channel_shuffle(const at::Tensor& self, int64_t groups) {
   TORCH_CHECK(groups > 0, "Number of groups to divide channels in must be positive. Value of groups:", groups);
   TORCH_CHECK(self.size(1) % groups == 0, "Number of channels must be divisible by groups. Got ", self.size(1),
               " channels and ", groups, " groups.");
+}
+
+void fake_quantize(int64_t zero_point, int64_t quant_min, int64_t quant_max) {
+  TORCH_CHECK(quant_min <= quant_max, "`quant_min` should be less than or         equal to `quant_max`.");
+  TORCH_CHECK(zero_point >= quant_min && zero_point <= quant_max,
+              "`zero_point` must be between `quant_min` and `quant_max`.");
 }
 
 void group_norm(const at::Tensor& X, const std::optional<at::Tensor>& weight, const std::optional<at::Tensor>& bias,

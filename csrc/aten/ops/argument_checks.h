@@ -13,15 +13,18 @@ namespace npu::aten::checks {
 
 void gelu(std::string_view approximate);
 void addmm(const at::Tensor& self, const at::Tensor& mat1, const at::Tensor& mat2);
+// In place (`out` is `self`) the matrix does not broadcast.
+void addr(const at::Tensor& self, const at::Tensor& vec1, const at::Tensor& vec2, const at::Tensor& out);
 void batch_norm(const std::optional<at::Tensor>& running_mean, const std::optional<at::Tensor>& running_var);
 void channel_shuffle(const at::Tensor& self, int64_t groups);
+void fake_quantize(int64_t zero_point, int64_t quant_min, int64_t quant_max);
 void group_norm(const at::Tensor& X, const std::optional<at::Tensor>& weight, const std::optional<at::Tensor>& bias,
                 int64_t N, int64_t C, int64_t HxW, int64_t group);
 void group_norm_backward(const at::Tensor& dY, const at::Tensor& X, const at::Tensor& mean, const at::Tensor& rstd,
                          const std::optional<at::Tensor>& weight, int64_t N, int64_t C, int64_t HxW, int64_t group);
 void index_fill(const at::Tensor& self, int64_t dim, const at::Tensor& index);
 void index_fill(const at::Tensor& self, int64_t dim, const at::Tensor& index, const at::Tensor& value);
-// A mask's result has a size that the host does not know: then `values` is checked by the task alone.
+// The result of a mask on the device has a size that the host does not know: then `values` is checked by the task alone.
 void index_put(const at::Tensor& self, const c10::List<std::optional<at::Tensor>>& indices, const at::Tensor& values);
 void masked_fill(const at::Tensor& value);
 void put(const at::Tensor& self, const at::Tensor& index, const at::Tensor& source, bool accumulate);

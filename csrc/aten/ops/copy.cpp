@@ -130,10 +130,8 @@ void copy(const at::Tensor& self, const at::Tensor& src, bool non_blocking, OpSc
   TORCH_CHECK(!self._is_zerotensor(),
               "ZeroTensors are immutable. Please materialize the tensor using `.clone()`, if you want a mutable zero "
               "tensor.");
-  if (src.is_complex() && !self.is_complex() && self.scalar_type() != at::kBool && !src._is_zerotensor()) {
-    TORCH_WARN_ONCE("Casting complex values to real discards the imaginary part");
+  if (!src._is_zerotensor() && warn_of_lost_parts(src, self))
     return copy(self, at::real(src), non_blocking, scope);  // of which no kernel warns again
-  }
   if (self.sizes() == src.sizes())
     copy_elements(self, src, non_blocking, scope);
   else

@@ -6,6 +6,8 @@
 // the width comes with the task and depends on its shapes.
 #pragma once
 
+#include <c10/util/Exception.h>
+
 namespace npu::aten {
 
 // OpenMP threads of large tasks: as many as PyTorch would use on its own, fixed when the library is loaded.
@@ -23,6 +25,16 @@ class ThreadWidth {
   int previous_;
   int previous_mkl_ = 0;
   bool changed_;
+};
+
+// Drops the warnings of the calling thread for a scope: those that the host has given, or that are due to stand-ins.
+class Silence final : c10::WarningHandler {
+ public:
+  Silence() : guard_(this) {}
+  void process(const c10::Warning&) override {}
+
+ private:
+  const c10::WarningUtils::WarningHandlerGuard guard_;
 };
 
 }  // namespace npu::aten

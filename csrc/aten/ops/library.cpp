@@ -98,6 +98,14 @@ at::Tensor allocate(at::IntArrayRef sizes, at::IntArrayRef strides, at::TensorOp
 
 at::Tensor allocate_like(const at::Tensor& tensor) { return allocate(tensor.sizes(), {}, tensor.options()); }
 
+bool warn_of_lost_parts(const at::Tensor& from, const at::Tensor& to) {
+  const bool loses = from.is_complex() && !to.is_complex() && to.scalar_type() != at::kBool;
+  if (!loses || from.numel() == 0 || to.numel() == 0) [[likely]]
+    return loses;
+  TORCH_WARN_ONCE("Casting complex values to real discards the imaginary part");
+  return true;
+}
+
 void check_same_device(const char* method, std::initializer_list<NamedTensor> tensors) {
   const NamedTensor* first = nullptr;
   for (const NamedTensor& argument : tensors) {

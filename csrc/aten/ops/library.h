@@ -111,9 +111,14 @@ struct StructuredOp final : Meta {
   Outputs<kCount> outputs;
 
  private:
+  // Meta functions ask the iterator for the dtype of its output. On the CPU an output of another dtype has a temporary of
+  // the common dtype, and the answer is that of the temporary.
   void tell_iterator(int64_t index, at::IntArrayRef sizes, at::IntArrayRef strides, at::TensorOptions options) {
-    if constexpr (std::is_base_of_v<at::TensorIteratorBase, Meta>)
+    if constexpr (std::is_base_of_v<at::TensorIteratorBase, Meta>) {
       at::TensorIteratorBase::set_output_raw_strided(index, sizes, strides, options);
+      if (this->common_dtype_ != at::ScalarType::Undefined)
+        this->operands_[static_cast<size_t>(index)].current_dtype = this->common_dtype_;
+    }
   }
 };
 
@@ -133,6 +138,10 @@ struct NamedTensor {
 };
 void check_same_device(const char* method, std::initializer_list<NamedTensor> tensors);
 void check_same_device(const char* method, const char* name, at::ITensorListRef tensors);
+
+// Warns, as PyTorch does, when a cast of `from` to the dtype of `to` loses imaginary parts, and says whether it does. The
+// caller would not see a warning of the task.
+bool warn_of_lost_parts(const at::Tensor& from, const at::Tensor& to);
 
 // Runs body(reader) as the task of a block. The OpenMP width is the block's, or 1 for a kernel whose result would depend on
 // which thread comes first.

@@ -254,10 +254,12 @@ Tensor rrelu(const Tensor& self, Tensor& noise, const at::Scalar& lower, const a
   using c10::DispatchKey;
   const c10::impl::ExcludeDispatchKeyGuard past_vmap(
       c10::DispatchKeySet({DispatchKey::VmapMode, DispatchKey::FuncTorchVmapMode}));
-  if (!training) return at::leaky_relu(self, (low + high) / 2);
-  const Tensor slopes = at::empty_like(self).uniform_(low, high, std::move(generator));
-  noise.resize_(self.sizes()).copy_(at::where(self <= 0, slopes, at::ones_like(self)));
-  return self * noise;
+  const Tensor input = self.contiguous();
+  if (!training) return at::leaky_relu(input, (low + high) / 2);
+  const Tensor slopes = at::empty_like(input).uniform_(low, high, std::move(generator));
+  const Tensor factors = at::where(input <= 0, slopes, at::ones_like(input));
+  noise.resize_(self.sizes()).copy_(factors);
+  return input * factors;
 }
 Tensor& rrelu_(Tensor& self, Tensor& noise, const at::Scalar& lower, const at::Scalar& upper, bool training,
                OptionalGenerator generator) {

@@ -15,6 +15,7 @@
 #include <tuple>
 
 #include "aten/ops/arguments.h"
+#include "aten/ops/environment.h"
 
 namespace npu::aten {
 namespace {
@@ -65,10 +66,10 @@ class Stage final : public OperandVisitor {
     if (span != nullptr) stretches_.push_back({span->begin, span->end, 0, span->end - span->begin});
     visit_block(block, *this);
     merge();
-    // As aligned as tensors: some kernels use instructions that demand it.
-    memory_.reset(static_cast<std::byte*>(std::aligned_alloc(kAlignment, bytes_)));
+    // Pages that no kernel touches cost nothing. As aligned as tensors: some kernels use instructions that demand it.
+    memory_.reset(static_cast<std::byte*>(std::calloc(bytes_ + kAlignment, 1)));
     if (memory_ == nullptr) return;
-    std::memset(memory_.get(), 0, bytes_);
+    begin_ = memory_.get() + kAlignment - reinterpret_cast<uintptr_t>(memory_.get()) % kAlignment;
     moving_ = true;
     visit_block(block, *this);
     if (span == nullptr) return;
@@ -130,7 +131,7 @@ class Stage final : public OperandVisitor {
     const auto after = std::upper_bound(stretches_.begin(), stretches_.end(), address,
                                         [](uintptr_t value, const Stretch& stretch) { return value < stretch.begin; });
     const Stretch& stretch = *(after - 1);
-    return memory_.get() + stretch.offset + (address - stretch.begin);
+    return begin_ + stretch.offset + (address - stretch.begin);
   }
 
   const bool ones_;
@@ -138,6 +139,24 @@ class Stage final : public OperandVisitor {
   size_t bytes_ = 0;
   c10::SmallVector<Stretch, 8> stretches_;
   std::unique_ptr<std::byte, Free> memory_;
+  std::byte* begin_ = nullptr;
+};
+
+// Whether the operands that a task reads differ in dtype, masks aside.
+class MixedDtypes final : public OperandVisitor {
+ public:
+  explicit MixedDtypes(const void* block) { visit_block(const_cast<void*>(block), *this); }  // changes nothing
+  explicit operator bool() const noexcept { return mixed_; }
+
+  void visit(const Operand& operand) override {
+    if (operand.access != Operand::Access::kRead || operand.dtype == dtype_name(at::kBool)) return;
+    mixed_ |= first_ != nullptr && first_ != operand.dtype;
+    first_ = operand.dtype;
+  }
+
+ private:
+  const char* first_ = nullptr;
+  bool mixed_ = false;
 };
 
 template <size_t kCount>
@@ -172,6 +191,9 @@ bool checks_sizes(std::string_view name) {
   return std::binary_search(std::begin(kCheckingSizes), std::end(kCheckingSizes), name.substr(0, name.find('.')));
 }
 
+// What kernels say of values, which are no zeros when the task runs.
+constexpr std::string_view kWordsOfValues[] = {"`zero_point` must be between `quant_min` and `quant_max`"};
+
 // Sizes, strides, options and numbers on top of what decides about dtypes: all of a block but where its operands lie.
 Signature with_contents(Signature signature, const void* block) {
   const auto& header = *static_cast<const BlockHeader*>(block);
@@ -193,10 +215,7 @@ Signature with_contents(Signature signature, const void* block) {
 // Runs the task; lets through what follows from the signature alone, or whatever the kernel says but for linear algebra's
 // verdict on the values. Whether the kernel got past its checks.
 bool perform(const TaskInfo& info, const void* block, bool all_errors) {
-  struct Silence final : c10::WarningHandler {
-    void process(const c10::Warning&) override {}
-  } silence;  // zeros may give results of other sizes than the real values will
-  const c10::WarningUtils::WarningHandlerGuard quiet(&silence);
+  const Silence silence;  // zeros may give results of other sizes than the real values will
   const TaskEnvironmentScope environment((info.flags & kUsesEnvironment) != 0);
   try {
     info.run(TaskContext(), block);
@@ -206,7 +225,8 @@ bool perform(const TaskInfo& info, const void* block, bool all_errors) {
   } catch (const c10::LinAlgError&) {
     return true;
   } catch (const c10::Error& error) {
-    if (all_errors || mentions(error.what_without_backtrace(), kWordsOfSignatures)) throw;
+    const std::string_view words = error.what_without_backtrace();
+    if (all_errors ? !mentions(words, kWordsOfValues) : mentions(words, kWordsOfSignatures)) throw;
   } catch (const std::runtime_error& error) {
     if (std::string_view(error.what()).find("value cannot be converted to type ") != std::string_view::npos) throw;
   } catch (const std::exception&) {
@@ -222,7 +242,11 @@ void rehearse(const TaskInfo& info, Signature signature, const void* block, size
   signature.add(reinterpret_cast<uintptr_t>(info.run));
   if (rehearsed.contains(signature)) [[likely]]
     return;
-  if (cost_ns > (info.engines == kMixedEngine ? kMaxMixedCostNs : kMaxCostNs)) return;
+  const bool sizes_count = checks_sizes(info.name);
+  if (cost_ns > (info.engines == kMixedEngine ? kMaxMixedCostNs : kMaxCostNs)) {
+    // Products of matrices that differ in dtype are refused before anything is computed, whatever their sizes.
+    if (info.engines != kCubeEngine || sizes_count || !MixedDtypes(block)) return;
+  }
   const Signature with_sizes = with_contents(signature, block);
   if (rehearsed.contains(with_sizes)) return;
   const auto copy = std::make_unique<std::byte[]>(bytes);
@@ -230,7 +254,6 @@ void rehearse(const TaskInfo& info, Signature signature, const void* block, size
   reinterpret_cast<BlockHeader*>(copy.get())->width = 1;
   const Stage stage(copy.get(), info.engines);
   if (!stage) return;
-  const bool sizes_count = checks_sizes(info.name);
   const bool passed = perform(info, copy.get(), sizes_count);
   rehearsed.insert(passed && !sizes_count ? signature : with_sizes);
 }

@@ -7,7 +7,8 @@
 // again. An error counts when its words say that it follows from the signature; what else fails may be due to the zeros
 // or is the business of shape rules, shows nothing about dtypes, and is remembered for these sizes and options alone.
 // Some operators leave size checks to their kernels: all that their kernels say counts, and always for these sizes and
-// options alone. Tasks that would take long are not rehearsed: their errors come late.
+// options alone. Tasks that would take long are not rehearsed, and their errors come late; save products of matrices that
+// differ in dtype, which kernels refuse before they compute.
 //
 // Threads: any. A call seen before costs a few loads, with sizes and options also a walk over the block; no heap, no lock.
 #pragma once

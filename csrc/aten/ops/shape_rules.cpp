@@ -178,6 +178,11 @@ TensorSpec extremum(const at::Tensor& self, const char* function) {
   return spec;
 }
 
+TensorSpec nonzero_static(const at::Tensor& self, int64_t size) {
+  TORCH_CHECK(size >= 0, "nonzero_static: 'size' must be an non-negative integer");
+  return of({size, self.dim()}, self.options().dtype(at::kLong));
+}
+
 TensorSpec trace(const at::Tensor& self) {
   TORCH_CHECK(self.dim() == 2, "trace: expected a matrix, but got tensor with dim ", self.dim());
   return scalar(self, sum_dtype(self));

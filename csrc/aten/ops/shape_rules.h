@@ -52,6 +52,7 @@ TensorSpecs<2> frexp(const at::Tensor& self);
 TensorSpec scalar_like(const at::Tensor& self);
 TensorSpec extremum(const at::Tensor& self, const char* function);  // of at least one element
 TensorSpec trace(const at::Tensor& self);
+TensorSpec nonzero_static(const at::Tensor& self, int64_t size);
 TensorSpec scalar(const at::Tensor& self, at::ScalarType dtype);
 at::ScalarType sum_dtype(const at::Tensor& self, std::optional<at::ScalarType> dtype = std::nullopt);
 TensorSpec reduced(const at::Tensor& self, at::OptionalIntArrayRef dim, bool keepdim, at::ScalarType dtype);

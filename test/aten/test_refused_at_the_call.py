@@ -1,0 +1,99 @@
+"""What CPU refuses by numbers, by dtypes however large the operands, or by values on the host: refused at the call."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+import torch
+from test_argument_errors import cases, expect_no_error, expect_the_error_of_cpu, outcome
+
+from torch_npu_lite.testing import Gate
+
+F = torch.nn.functional
+BOOL, LONG, HALF = torch.bool, torch.int64, torch.float16
+
+
+@pytest.mark.parametrize("alpha", [True, 2, 1.5, 1j])
+@pytest.mark.parametrize("out", [BOOL, LONG, torch.float32, torch.complex64])
+@pytest.mark.parametrize("function", [torch.add, torch.sub])
+@pytest.mark.parametrize("inputs", list(itertools.product([BOOL, LONG, torch.float32], repeat=2)))
+def test_alpha_goes_with_the_inputs_whatever_the_output(alpha, out, inputs, function):
+    results = []
+
+    def call(m):
+        given = m.zeros(2, dtype=out)
+        function(m.ones(2, dtype=inputs[0]), m.ones(2, dtype=inputs[1]), alpha=alpha, out=given)
+        results.append(given.cpu())
+
+    expected = outcome(call, "cpu")
+    assert outcome(call, "npu") == expected
+    torch.npu.synchronize()  # nothing failed later
+    if expected is None:
+        assert torch.equal(*results)
+
+
+LARGE = {
+    "linear": lambda m: F.linear(m.ones(2000, 1200), m.ones(1200, 1200, dtype=HALF)),
+    "matmul_of_integers": lambda m: m.ones(1200, 1200, dtype=LONG) @ m.ones(1200, 1200),
+    "bmm": lambda m: m.ones(2, 1200, 1200) @ m.ones(2, 1200, 1200, dtype=torch.float64),
+    "baddbmm": lambda m: torch.baddbmm(m.ones(1), m.ones(2, 1200, 1200), m.ones(2, 1200, 1200, dtype=torch.bfloat16)),
+    "conv_of_half": lambda m: F.conv2d(m.ones(2, 96, 200, 200), m.ones(96, 96, 3, 3, dtype=HALF)),
+    "conv_of_bytes": lambda m: F.conv2d(m.ones(2, 96, 200, 200, dtype=torch.uint8), m.ones(96, 96, 3, 3)),
+    "conv_transpose": lambda m: F.conv_transpose2d(m.ones(2, 96, 200, 200), m.ones(96, 96, 3, 3, dtype=torch.float64)),
+    "bias": lambda m: F.conv_transpose2d(m.ones(2, 96, 200, 200), m.ones(96, 96, 3, 3), m.ones(96, dtype=HALF)),
+}
+
+
+@cases(LARGE)
+def test_products_of_several_dtypes_too_large_to_rehearse(call):
+    expect_the_error_of_cpu(call)
+    expect_the_error_of_cpu(call)  # also when it is not the first of its kind
+
+
+@cases(
+    {
+        "zero_point": lambda m: torch.fake_quantize_per_tensor_affine(m.ones(3), 0.1, 300, 0, 255),
+        "bounds": lambda m: torch.fake_quantize_per_tensor_affine(m.ones(3), 0.1, 3, 255, 0),
+        "axis": lambda m: torch.fake_quantize_per_channel_affine(
+            m.ones(3, 2), m.ones(3), m.ones(3, dtype=torch.int32), 5, 0, 255
+        ),
+        "addr_of_a_scalar": lambda m: m.tensor(1.0).addr_(m.ones(2), m.ones(3)),
+        "addr_of_a_row": lambda m: m.ones(1, 3).addr_(m.ones(2), m.ones(3)),
+    }
+)
+def test_numbers_and_sizes(call):
+    expect_the_error_of_cpu(call)
+
+
+def test_zeros_of_a_rehearsal_are_no_zero_points():
+    def call(m):
+        zero_points = m.tensor([1, 2, 3], dtype=torch.int32)
+        return torch.fake_quantize_per_channel_affine(m.ones(3, 2), m.ones(3), zero_points, 0, 1, 255)
+
+    expect_no_error(call)
+
+
+MASK = torch.tensor([[True, False, True], [False, True, False]])
+
+
+@pytest.mark.parametrize("sizes", [(2,), (4, 1), (2, 3), (3, 5), (2, 4), (3, 3, 4)])
+def test_values_for_a_mask_on_the_host_are_counted_there(sizes):
+    def call(m):
+        m.zeros(2, 3, 4)[MASK] = m.ones(*sizes)
+
+    expected = outcome(call, "cpu")
+    assert expected is not None
+    with Gate(torch.npu.default_stream()):
+        assert outcome(call, "npu") == expected  # without a wait for the device
+
+
+@pytest.mark.parametrize("sizes", [(), (4,), (3, 4), (1, 4), (3, 1)])
+def test_values_that_fit_a_mask_on_the_host(sizes):
+    results = []
+    for device in ("cpu", "npu"):
+        x = torch.zeros(2, 3, 4, device=device)
+        x[MASK] = torch.arange(1.0, 1 + torch.Size(sizes).numel(), device=device).reshape(sizes)
+        x[torch.tensor([True, False]), :, torch.tensor([0])] = 7.0
+        results.append(x.cpu())
+    assert torch.equal(*results)
