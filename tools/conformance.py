@@ -23,7 +23,9 @@ from torch_npu_lite.suite.progress import make_progress
 ROOT = Path(__file__).resolve().parent.parent
 AREAS = ROOT / "test" / "conformance.yaml"
 NEEDED = {"title", "paths"}
-KNOWN = {"marks", "arguments", "environment", "directory", "timeout", "per_process", "devices", "requirements"} | NEEDED
+KNOWN = NEEDED | {
+    *("marks", "arguments", "environment", "directory", "timeout", "per_process", "devices", "cpu_only", "requirements")
+}
 
 
 def read_areas(path: Path = AREAS) -> dict[str, tuple[Area, list[str]]]:
@@ -46,6 +48,7 @@ def read_areas(path: Path = AREAS) -> dict[str, tuple[Area, list[str]]]:
             devices=tuple(entry.get("devices", [])),
             timeout=entry.get("timeout", 300),
             tests_per_process=entry.get("per_process", 1000),
+            cpu_only=entry.get("cpu_only", Area.cpu_only),
         )
         areas[name] = area, entry.get("requirements", [])
     return areas
@@ -79,7 +82,7 @@ def run_area(area: Area, folder: Path, jobs: int, resume: bool) -> Comparison:
 
     if not area.devices:
         return compare(outcomes(area))
-    return compare(outcomes(area.on("npu")), outcomes(area.on("cpu")))
+    return compare(outcomes(area.on("npu")), outcomes(area.on("cpu")), area.cpu_only)
 
 
 def write_failures(path: Path, outcomes: list[Outcome]) -> None:

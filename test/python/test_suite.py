@@ -191,6 +191,7 @@ def test_comparison_counts_what_the_cpu_passes():
     assert found.differences == {"b": "not here", "d": "is not among npu's tests"}
     assert found.skipped == {"x": 1}
     assert found.failures == {}
+    assert compare(npu, cpu, "of the CPU only").differences["d"] == "of the CPU only"
 
 
 def test_comparison_without_cpu_run_trusts_skips():

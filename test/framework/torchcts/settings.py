@@ -32,7 +32,8 @@ ACCEPTED = {
         "wants NaN for NaN; PyTorch's kernel gives what memory held before"
     ),
     r"\[has_\w+-(add|sub|rsub|__rsub__|baddbmm|cov|cumprod|expm1|gradient|matmul|nn\.functional\."
-    r"(conv\w+|linear|l1_loss))-torch\.complex64|backward\[renorm-torch\.complex64": (
+    r"(conv\w+|linear|l1_loss))-torch\.complex64|backward\[renorm-torch\.complex64|"
+    r"variant\[(baddbmm_|baddbmm\.out|linear\.out|matmul\.out|mm\.out)\[": (
         "works out by itself which parts of a complex number become NaN; PyTorch's kernel makes others so"
     ),
     r"(addbmm|matrix_exp|grid_sample|grid_sampler_[23]d)-torch\.bfloat16": (
