@@ -176,6 +176,7 @@ def assert_like(actual: Any, expected: Any, *, rtol: float = 0, atol: float = 0,
     for a, e in zip(pytree.tree_leaves(actual), pytree.tree_leaves(expected), strict=True):
         if not isinstance(e, torch.Tensor):
             assert type(a) is type(e), f"{type(a)} instead of {type(e)}"
+            assert not values or a == e or (a != a and e != e), f"{a} instead of {e}"  # one NaN is as good as another
             continue
         wanted = layout(e)
         for what, found in layout(a).items():
