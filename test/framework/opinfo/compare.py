@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import fnmatch
-import re
 from collections.abc import Callable, Container, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -29,12 +28,6 @@ RANDOM = (
     "pca_lowrank", "svd_lowrank",
     "empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided",
 )  # fmt: skip
-
-
-DEVICE = re.compile(r"\b(sparse(?:csr)?|nestedtensor)?(?:npu|privateuseone|privateuse1|cpu)\b(?::0)?", re.IGNORECASE)
-TENSOR_TYPE = re.compile(r"\bnpu(\w+)Type\b")  # what PyTorch calls torch.FloatTensor of a device without such names
-POSITION = re.compile(r"\S+\.(?:cpp|h):\d+: ")
-RAGGED = re.compile(r"\bj\d+\b")  # the size of a ragged dimension, numbered as they come
 
 
 def matches(name: str, patterns: Iterable[str]) -> bool:
@@ -58,8 +51,8 @@ def tensors(tree: Any) -> list[torch.Tensor]:
 class Mover:
     """Copies tensors to a device as they lie in memory: views of one storage stay views of one storage.
 
-    Sizes, strides, offsets, lazy bits and requires_grad are kept. A torch.device becomes the device moved to.
-    What is no strided CPU tensor stays as it is.
+    Sizes, strides, offsets, lazy bits and requires_grad are kept; tensors of other layouts are left to PyTorch. A
+    torch.device becomes the device moved to. What is no CPU tensor stays as it is.
     """
 
     def __init__(self, device: str) -> None:
@@ -73,10 +66,11 @@ class Mover:
     def one(self, leaf: Any) -> Any:
         if isinstance(leaf, torch.device) or (isinstance(leaf, str) and leaf == "cpu"):
             return torch.device(self.device)
-        if not isinstance(leaf, torch.Tensor) or not leaf.is_cpu or leaf.layout != torch.strided:
+        if not isinstance(leaf, torch.Tensor) or not leaf.is_cpu:
             return leaf
         if id(leaf) not in self.tensors:
-            self.tensors[id(leaf)] = (self.tensor(leaf), leaf)
+            move = self.tensor if leaf.layout is torch.strided else self.of_another_layout
+            self.tensors[id(leaf)] = (move(leaf), leaf)
         return self.tensors[id(leaf)][0]
 
     def tensor(self, source: torch.Tensor) -> torch.Tensor:
@@ -86,6 +80,11 @@ class Mover:
         moved = torch._conj(moved) if source.is_conj() else moved
         moved = torch._neg_view(moved) if source.is_neg() else moved
         return moved.requires_grad_() if source.requires_grad else moved
+
+    def of_another_layout(self, source: torch.Tensor) -> torch.Tensor:
+        """On the CPU, jagged tensors stay where they are: copies would not share their offsets any more."""
+        moved = source.detach().to(self.device, copy=not source.is_nested)
+        return moved.requires_grad_(source.requires_grad)
 
     def storage(self, source: torch.Tensor) -> torch.UntypedStorage:
         storage = source.untyped_storage()
@@ -132,32 +131,6 @@ def same_layout(one: SampleInput, other: SampleInput) -> bool:
 LAYOUTS = (noncontiguous, permuted, channels_last)
 
 
-class Outcome:
-    """What a call gave: results, gradients, which argument each result shares memory with, warnings; or its error."""
-
-    def __init__(self, results: Any = None, gradients: Any = None, arguments: Any = None, error: Any = None) -> None:
-        self.results = results
-        self.gradients = gradients
-        self.error = error
-        self.warnings: list[str] = []
-        owners = [memory_of(tensor) for tensor in tensors(arguments)]
-        self.aliases = [
-            [i for i, owner in enumerate(owners) if owner and owner == memory_of(tensor)] for tensor in tensors(results)
-        ]
-
-
-def memory_of(tensor: torch.Tensor) -> int:
-    """Where a tensor's storage lies; 0 for sparse tensors, which have none of their own."""
-    return tensor.untyped_storage().data_ptr() if tensor.layout is torch.strided else 0
-
-
-def without_device(text: str) -> str:
-    """The first line of a message, as the CPU would say it; where in C++ it was given does not matter."""
-    line = text.partition("\n")[0].partition(" (Triggered internally")[0]
-    line = RAGGED.sub("j", POSITION.sub("", TENSOR_TYPE.sub(r"torch.\1Tensor", line)))
-    return DEVICE.sub(r"\1cpu", line)
-
-
 def layout(tensor: torch.Tensor) -> dict[str, Any]:
     """All of a tensor but its values; strides of dimensions of one element, or of an empty tensor, mean nothing."""
     pairs = list(zip(tensor.shape, tensor.stride(), strict=True))
@@ -171,12 +144,27 @@ def layout(tensor: torch.Tensor) -> dict[str, Any]:
     }
 
 
+def parts(tensor: torch.Tensor) -> list[Any]:
+    """The strided tensors that a tensor of another layout consists of, and what else tells it from others."""
+    if tensor.is_nested:
+        return [tensor.values(), tensor.offsets(), tensor.lengths()]
+    if tensor.layout is torch.sparse_coo:
+        return [tensor._indices(), tensor._values(), tensor.shape, tensor.is_coalesced()]
+    rows = tensor.layout in (torch.sparse_csr, torch.sparse_bsr)
+    compressed = (tensor.crow_indices, tensor.col_indices) if rows else (tensor.ccol_indices, tensor.row_indices)
+    return [*(indices() for indices in compressed), tensor.values(), tensor.shape]
+
+
 def assert_like(actual: Any, expected: Any, *, rtol: float = 0, atol: float = 0, values: bool = True) -> None:
     """Two trees of results agree; `values=False` leaves out the values of tensors (random numbers)."""
     for a, e in zip(pytree.tree_leaves(actual), pytree.tree_leaves(expected), strict=True):
         if not isinstance(e, torch.Tensor):
             assert type(a) is type(e), f"{type(a)} instead of {type(e)}"
             assert not values or a == e or (a != a and e != e), f"{a} instead of {e}"  # one NaN is as good as another
+            continue
+        assert a.layout == e.layout, f"{a.layout} instead of {e.layout}"
+        if e.layout is not torch.strided:
+            assert_like(parts(a.detach()), parts(e.detach()), rtol=rtol, atol=atol, values=values)
             continue
         wanted = layout(e)
         for what, found in layout(a).items():

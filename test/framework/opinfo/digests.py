@@ -19,9 +19,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
-from compare import matches, noncontiguous, same_layout, without_device
+from compare import matches, noncontiguous, same_layout
 from modes import Call, backward, forward, in_place, run, with_out
-from refusals import difference_of_errors, pending_error
+from outcomes import difference_of_errors, pending_error, without_device
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.testing._internal.opinfo.core import OpInfo, SampleInput
 from torch.utils import _pytree as pytree

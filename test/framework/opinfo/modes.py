@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
-from compare import Mover, Outcome, tensors, without_device
+from compare import Mover, tensors
+from outcomes import Outcome, outcome_of
 from torch.testing._internal.opinfo.core import OpInfo, SampleInput
 from torch.utils import _pytree as pytree
 
@@ -88,24 +88,6 @@ def modes_of(op: OpInfo, differentiable: bool, layout_changed: bool) -> Iterator
         yield with_out
         if not layout_changed:
             yield from OUTS
-
-
-# What PyTorch says once of whatever tensor comes first, those that kernels make for themselves included.
-HINTS = ("ComplexHalf support is experimental",)
-
-
-def outcome_of(call: Callable[[], Outcome | Any]) -> Outcome:
-    """What a call gave, its error and its warnings included."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            found = call()
-        except Exception as error:
-            found = Outcome(error=error)
-    outcome = found if isinstance(found, Outcome) else Outcome(found)
-    said = {without_device(str(warning.message)) for warning in caught}
-    outcome.warnings = sorted(text for text in said if not text.startswith(HINTS))
-    return outcome
 
 
 def run(mode: Call, op: OpInfo, sample: SampleInput, device: str) -> Outcome:

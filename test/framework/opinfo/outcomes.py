@@ -3,13 +3,90 @@
 from __future__ import annotations
 
 import collections
+import re
+import warnings
 from collections.abc import Callable
 from typing import Any
 
-from compare import Outcome, assert_like
-from refusals import difference_of_errors, pending_error
+import torch
+from compare import assert_like, tensors
 
+DEVICE = re.compile(r"\b(sparse(?:csr)?|nestedtensor)?(?:npu|privateuseone|privateuse1|cpu)\b(?::0)?", re.IGNORECASE)
+TENSOR_TYPE = re.compile(r"\bnpu(\w+)Type\b")  # what PyTorch calls torch.FloatTensor of a device without such names
+POSITION = re.compile(r"\S+\.(?:cpp|h):\d+: ")
+RAGGED = re.compile(r"\bj\d+\b")  # the size of a ragged dimension, numbered as they come
+# What PyTorch says once of whatever tensor comes first, those that kernels make for themselves included.
+HINTS = ("ComplexHalf support is experimental",)
 SHOWN = 12  # differences of one test
+
+
+class Outcome:
+    """What a call gave: results, gradients, which argument each result shares memory with, warnings; or its error."""
+
+    def __init__(self, results: Any = None, gradients: Any = None, arguments: Any = None, error: Any = None) -> None:
+        self.results = results
+        self.gradients = gradients
+        self.error = error
+        self.warnings: list[str] = []
+        owners = [memory_of(tensor) for tensor in tensors(arguments)]
+        self.aliases = [
+            [i for i, owner in enumerate(owners) if owner and owner == memory_of(tensor)] for tensor in tensors(results)
+        ]
+
+
+def memory_of(tensor: torch.Tensor) -> int:
+    """Where a tensor's storage lies; 0 for sparse tensors, which have none of their own."""
+    return tensor.untyped_storage().data_ptr() if tensor.layout is torch.strided else 0
+
+
+def without_device(text: str) -> str:
+    """The first line of a message, as the CPU would say it; where in C++ it was given does not matter."""
+    line = text.partition("\n")[0].partition(" (Triggered internally")[0]
+    line = RAGGED.sub("j", POSITION.sub("", TENSOR_TYPE.sub(r"torch.\1Tensor", line)))
+    return DEVICE.sub(r"\1cpu", line)
+
+
+def outcome_of(call: Callable[[], Outcome | Any]) -> Outcome:
+    """What a call gave, its error and its warnings included."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            found = call()
+        except Exception as error:
+            found = Outcome(error=error)
+    outcome = found if isinstance(found, Outcome) else Outcome(found)
+    said = {without_device(str(warning.message)) for warning in caught}
+    outcome.warnings = sorted(text for text in said if not text.startswith(HINTS))
+    return outcome
+
+
+def pending_error() -> Exception | None:
+    """The first of the device's pending errors; all of them are taken off, one for each synchronising call."""
+    try:
+        torch.npu.synchronize()
+    except torch.AcceleratorError as error:
+        pending_error()
+        return error
+    return None
+
+
+def difference_of_errors(actual: Outcome, expected: Outcome, late: Exception | None = None) -> str | None:
+    """Why npu has not refused what the CPU has refused, in type and text; None when it has.
+
+    A refusal that depends on values may come at the next synchronising call, as a device error that ends with the text:
+    `late`, if the caller has made that call.
+    """
+    late = late or pending_error()
+    text = without_device(str(expected.error))
+    if actual.error is None:
+        if late is not None and text in without_device(str(late)):
+            return None
+        return f"{late or 'no error'} instead of {expected.error!r}"
+    if late is not None:
+        return f"{late} after {actual.error!r}"
+    if (type(actual.error), without_device(str(actual.error))) != (type(expected.error), text):
+        return f"{actual.error!r} instead of {expected.error!r}"
+    return None
 
 
 def difference(call: Callable[[], Outcome], expected: Outcome, like: Callable[[Any, Any], None] = assert_like) -> str:
@@ -20,6 +97,8 @@ def difference(call: Callable[[], Outcome], expected: Outcome, like: Callable[[A
             return difference_of_errors(actual, expected) or ""
         if actual.error is not None:
             return f"npu refuses: {actual.error!r}"
+        elsewhere = [tensor.device for tensor in tensors((actual.results, actual.gradients)) if not tensor.is_npu]
+        assert not elsewhere, f"results on {elsewhere}"
         like(actual.results, expected.results)
         like(actual.gradients, expected.gradients)
         assert actual.aliases == expected.aliases, f"aliases {actual.aliases} instead of {expected.aliases}"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from compare import Outcome, matches
+from compare import matches
 from differences import OTHER_WORDS
 from modes import run
-from refusals import difference_of_errors
+from outcomes import Outcome, difference_of_errors
 from torch.testing._internal.common_methods_invocations import op_db
 
 ENTRIES = [op for op in op_db if op.error_inputs_func is not None]

@@ -15,9 +15,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 import torch
-from compare import Mover, Outcome, may_wait, on_device, tensors
-from modes import outcome_of
-from outcomes import Differences
+from compare import Mover, may_wait, on_device, tensors
+from outcomes import Differences, Outcome, outcome_of
 from torch.testing._internal.common_methods_invocations import (
     foreach_binary_op_db,
     foreach_other_op_db,

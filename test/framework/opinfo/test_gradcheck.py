@@ -18,8 +18,9 @@ from typing import Any
 
 import pytest
 import torch
-from compare import Mover, without_device
+from compare import Mover
 from modes import SIZES_ON_THE_HOST
+from outcomes import without_device
 from torch.testing._internal.autograd_function_db import autograd_function_db
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.testing._internal.common_utils import TestGradients as Gradients

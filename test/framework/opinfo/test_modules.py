@@ -16,9 +16,8 @@ from collections.abc import Iterator
 
 import pytest
 import torch
-from compare import LAYOUTS, Mover, Outcome, as_it_is, assert_like, matches, on_device, same_layout, tensors
-from modes import outcome_of
-from outcomes import Differences, difference
+from compare import LAYOUTS, Mover, as_it_is, assert_like, matches, on_device, same_layout, tensors
+from outcomes import Differences, Outcome, difference, outcome_of
 from torch.testing._internal.common_modules import ErrorModuleInput, ModuleErrorEnum, ModuleInfo, ModuleInput, module_db
 from torch.testing._internal.opinfo.core import SampleInput
 

@@ -15,9 +15,8 @@ from collections.abc import Iterable, Iterator
 
 import pytest
 import torch
-from compare import Mover, Outcome, assert_like, draws, matches, may_wait, on_device
-from modes import outcome_of
-from outcomes import Differences
+from compare import Mover, assert_like, draws, matches, may_wait, on_device
+from outcomes import Differences, Outcome, outcome_of
 from torch.testing._internal.common_methods_invocations import binary_ufuncs, python_ref_db, reduction_ops, unary_ufuncs
 from torch.testing._internal.opinfo.core import OpInfo, SampleInput
 
@@ -31,8 +30,6 @@ OPERATORS = [
 QUICK = ("exp", "sign", "div.floor_rounding", "maximum", "sum", "amax", "_refs.nn.functional.gelu", "_refs.var_mean")
 QUICK_SAMPLES = 8
 REFS_SAMPLES = 20
-# What PyTorch warns of wherever it allocates such a tensor, also in kernels; large tasks of npu run on workers.
-OF_WORKERS = "ComplexHalf support is experimental"
 # Reference implementations that are left out, with the reason.
 REFS_SKIPPED = {
     "_refs.empty*": "uninitialised memory",
@@ -61,9 +58,7 @@ def run(op: OpInfo, sample: SampleInput, device: str) -> Outcome:
     if "device" in keywords:
         keywords["device"] = device
     torch.manual_seed(0)
-    outcome = outcome_of(lambda: Outcome(op(*arguments, **keywords), [], (arguments, keywords)))
-    outcome.warnings = [text for text in outcome.warnings if not text.startswith(OF_WORKERS)]
-    return outcome
+    return outcome_of(lambda: Outcome(op(*arguments, **keywords), [], (arguments, keywords)))
 
 
 def compare(op: OpInfo, dtype: torch.dtype, samples: Iterator[SampleInput], kind: str, note_operators, record_property):

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 import torch
-from compare import Outcome, matches, tensors
+from compare import matches, tensors
 from differences import SKIPPED
 from modes import run
-from refusals import pending_error
+from outcomes import Outcome, pending_error
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.testing._internal.opinfo.core import OpInfo, SampleInput
 from torch.utils import _pytree as pytree

@@ -6,7 +6,6 @@ host_waits.yaml names may wait for the device.
 
 from __future__ import annotations
 
-import collections
 import functools
 import itertools
 import unittest
@@ -15,12 +14,11 @@ from typing import Any
 
 import pytest
 import torch
-from compare import Outcome, assert_like, may_wait, on_device, tensors
-from modes import Call, backward, forward, in_place, outcome_of, with_out
-from refusals import difference_of_errors, pending_error
+from compare import assert_like, may_wait, on_device
+from modes import backward, forward, in_place, run, with_out
+from outcomes import Differences
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.testing._internal.opinfo.core import OpInfo, SampleInput
-from torch.utils import _pytree as pytree
 
 LAYOUTS = (torch.sparse_coo, torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc)
 QUICK_LAYOUTS = (torch.strided, torch.sparse_coo)
@@ -70,74 +68,22 @@ def samples_of(op: OpInfo, layout: torch.layout, dtype: torch.dtype, requires_gr
                 yield sample
 
 
-def moved(tree: Any, device: str) -> Any:
-    def one(leaf: Any) -> Any:
-        if isinstance(leaf, torch.device):
-            return torch.device(device)
-        if not isinstance(leaf, torch.Tensor):
-            return leaf
-        return leaf.detach().to(device, copy=True).requires_grad_(leaf.requires_grad)
-
-    return pytree.tree_map(one, tree)
-
-
-def parts(tensor: torch.Tensor) -> list[Any]:
-    """The strided tensors that a sparse tensor consists of, and what else tells it from another."""
-    if tensor.layout is torch.strided:
-        return [tensor]
-    shape = torch.tensor(tensor.shape)
-    if tensor.layout is torch.sparse_coo:
-        return [tensor._indices(), tensor._values(), shape, torch.tensor(tensor.is_coalesced())]
-    rows = tensor.layout in (torch.sparse_csr, torch.sparse_bsr)
-    compressed = (tensor.crow_indices, tensor.col_indices) if rows else (tensor.ccol_indices, tensor.row_indices)
-    return [*(indices() for indices in compressed), tensor.values(), shape]
-
-
-def run(mode: Call, op: OpInfo, sample: SampleInput, device: str) -> Outcome:
-    arguments, keywords = moved(([sample.input, *sample.args], dict(sample.kwargs)), device)
-    if "device" in keywords:
-        keywords["device"] = torch.device(device)
-    torch.manual_seed(0)
-    return outcome_of(lambda: mode(op, sample, arguments, keywords))
-
-
-def difference(mode: Call, op: OpInfo, sample: SampleInput, expected: Outcome) -> str | None:
-    """Why npu's outcome is not the CPU's; None when it is."""
-    try:
-        actual = run(mode, op, sample, "npu")
-        if expected.error is not None:
-            return difference_of_errors(actual, expected)
-        if actual.error is not None:
-            return f"npu refuses: {actual.error!r}"
-        found, wanted = (tensors((outcome.results, outcome.gradients)) for outcome in (actual, expected))
-        assert all(tensor.device.type == "npu" for tensor in found)
-        assert [tensor.layout for tensor in found] == [tensor.layout for tensor in wanted]
-        for a, e in zip(found, wanted, strict=True):
-            assert_like(parts(a.detach()), parts(e.detach()), values=op.full_name not in RANDOM)
-    except Exception as error:
-        return f"{type(error).__name__}: {error} {pending_error() or ''}"
-    return None
-
-
 @pytest.mark.parametrize(("op", "layout", "dtype"), list(cases()))
-def test_like_cpu(op, layout, dtype, note_operators):
+def test_like_cpu(op, layout, dtype, note_operators, record_property):
     differentiable = op.supports_autograd and dtype in op.supported_backward_dtypes("cpu")
     modes = [*([backward] if differentiable else []), forward]
     modes += [in_place] if op.inplace_variant is not None else []
     modes += [with_out] if op.supports_out else []
     note = functools.partial(note_operators, test=f"op_db:{op.full_name}", dtype=short(dtype))
-    found: dict[str, list[str]] = collections.defaultdict(list)
-    calls = compared = 0
+    like = functools.partial(assert_like, values=op.full_name not in RANDOM)
+    differences = Differences()
     with on_device(note, waits_allowed=may_wait(f"{op.full_name} {short(layout)}")):
         for mode in modes:
             samples = samples_of(op, layout, dtype, requires_grad=mode is backward)
             for i, sample in enumerate(itertools.islice(samples, QUICK_SAMPLES if dtype is QUICK else SAMPLES)):
-                expected = run(mode, op, sample, "cpu")
-                calls, compared = calls + 1, compared + (expected.error is None)
-                what = difference(mode, op, sample, expected)
-                if what:
-                    found[f"{mode.__name__}: {what}"].append(str(i))
-    assert not found, "\n".join(f"samples {', '.join(where)}: {what}" for what, where in found.items())
-    if not calls:
+                on_npu, expected = functools.partial(run, mode, op, sample, "npu"), run(mode, op, sample, "cpu")
+                differences.compare(str(i), mode.__name__, on_npu, expected, like)
+    compared = differences.check(record_property)
+    if not differences.counts:
         pytest.skip("PyTorch has no such sample")
     assert compared > 0

@@ -15,7 +15,8 @@ from typing import Any
 import modes
 import pytest
 import torch
-from compare import Mover, Outcome, assert_like, draws, layout, matches, tensors
+from compare import Mover, assert_like, draws, layout, matches, tensors
+from outcomes import Outcome
 from torch import Tensor
 from torch._dynamo.utils import counters
 from torch._subclasses.fake_tensor import FakeTensorMode
