@@ -17,6 +17,8 @@ from outcomes import Differences
 from torch.testing._internal.opinfo.core import OpInfo, SampleInput
 from torch.testing._internal.opinfo.definitions.nested import njt_op_db
 
+pytestmark = pytest.mark.usefixtures("like_small_tasks")
+
 QUICK = ("nn.functional.linear", "matmul", "add", "relu", "sum", "clone", "to", "nn.functional.rms_norm", "where")
 QUICK_SAMPLES, SAMPLES = 2, 12
 UNINITIALISED = ("empty_like",)

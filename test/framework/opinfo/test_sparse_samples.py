@@ -20,6 +20,8 @@ from outcomes import Differences
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.testing._internal.opinfo.core import OpInfo, SampleInput
 
+pytestmark = pytest.mark.usefixtures("like_small_tasks")
+
 LAYOUTS = (torch.sparse_coo, torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc)
 QUICK_LAYOUTS = (torch.strided, torch.sparse_coo)
 QUICK = torch.float32
