@@ -58,6 +58,11 @@ class Child:
         )
         os.close(command_read)
         os.close(event_write)
+        self.cleanup = contextlib.ExitStack()  # its callbacks run once each, the last first
+        self.cleanup.callback(self.output.close)
+        self.cleanup.callback(os.close, self.events)
+        self.cleanup.callback(self.end)
+        self.cleanup.callback(os.close, self.commands)
         self.pending = b""
         self.tests = 0  # told to run so far
 
@@ -116,14 +121,12 @@ class Child:
         return "\n".join(self.output.read().decode(errors="replace").splitlines()[-LAST_LINES:])
 
     def close(self) -> None:
-        """Ends the child and everything it has started. May be called again."""
-        if self.output.closed:
-            return
-        os.close(self.commands)
+        """Ends the child and everything it has started. May be called again, after an interrupted call too."""
+        self.cleanup.close()
+
+    def end(self) -> None:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(timeout=0 if self.stopping.is_set() else 10)
         with contextlib.suppress(ProcessLookupError):  # nothing is left of its group
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
-        os.close(self.events)
-        self.output.close()
