@@ -24,7 +24,8 @@ ROOT = Path(__file__).resolve().parent.parent
 AREAS = ROOT / "test" / "conformance.yaml"
 NEEDED = {"title", "paths"}
 KNOWN = NEEDED | {
-    *("marks", "arguments", "environment", "directory", "timeout", "per_process", "devices", "cpu_only", "requirements")
+    *("marks", "arguments", "environment", "directory", "timeout", "per_process", "devices", "cpu_only"),
+    *("figures", "requirements"),
 }
 
 
@@ -36,6 +37,8 @@ def read_areas(path: Path = AREAS) -> dict[str, tuple[Area, list[str]]]:
             raise SystemExit(f"{path}: area {name}: unknown {', '.join(unknown)}; known: {', '.join(sorted(KNOWN))}")
         if missing := sorted(NEEDED - entry.keys()):
             raise SystemExit(f"{path}: area {name} needs {', '.join(missing)}")
+        if entry.get("figures", "each") != "each":
+            raise SystemExit(f"{path}: area {name}: figures: {entry['figures']}; known: each")
         packages = sysconfig.get_path("purelib")
         words = map(str, entry.get("arguments", []))
         area = Area(
@@ -48,6 +51,7 @@ def read_areas(path: Path = AREAS) -> dict[str, tuple[Area, list[str]]]:
             devices=tuple(entry.get("devices", [])),
             timeout=entry.get("timeout", 300),
             tests_per_process=entry.get("per_process", 1000),
+            figures_of_each=entry.get("figures") == "each",
             cpu_only=entry.get("cpu_only", Area.cpu_only),
         )
         areas[name] = area, entry.get("requirements", [])

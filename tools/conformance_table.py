@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import collections
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +34,16 @@ def entry(area: Area, found: Comparison) -> Entry:
         "skipped": dict(sorted(found.skipped.items())),
         "differences": dict(sorted(found.differences.items())),
         "failures": dict(sorted(found.failures.items())),
-        "figures": dict(sorted(found.figures.items())),
+        "figures": dict(sorted(found.figures.items())) if area.figures_of_each else sums(found.figures),
     }
+
+
+def sums(figures: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, float]]:
+    """One row with the sums of the numbers that tests have recorded."""
+    totals: collections.Counter[str] = collections.Counter()
+    for counts in figures.values():
+        totals.update({name: value for name, value in counts.items() if isinstance(value, (int, float))})
+    return {"all tests": dict(sorted(totals.items()))} if totals else {}
 
 
 def summary(area: Entry | None) -> str:

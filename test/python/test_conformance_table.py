@@ -17,7 +17,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 import conformance
 import conformance_table as table
 
-AREA = Area("few", "Few", ())
+AREA = Area("few", "Few", (), figures_of_each=True)
 
 
 def entry(*outcomes: Outcome) -> table.Entry:
@@ -83,6 +83,13 @@ def test_document_groups_differences_by_reason(tmp_path: Path):
     assert "| test | cosine |\n|---|---|\n| test_bert | 0.99 |" in text
     assert list(table.read(tmp_path)) == ["few"]
     assert json.loads((tmp_path / "conformance.json").read_text())["areas"]["few"]["figures"]
+
+
+def test_figures_are_summed_unless_those_of_each_test_are_wanted():
+    outcomes = [Outcome(f"t::{i}", "passed", figures={"compared": i, "refused": 1}) for i in (2, 3)]
+    sums = table.entry(Area("few", "Few", ()), compare(outcomes))["figures"]
+    assert sums == {"all tests": {"compared": 5, "refused": 2}}
+    assert entry(*outcomes)["figures"] == {"t::2": outcomes[0].figures, "t::3": outcomes[1].figures}
 
 
 def test_document_follows_from_the_table_and_the_areas():

@@ -31,6 +31,7 @@ class Area:
     devices: tuple[str, ...] = ()
     timeout: float = 300  # seconds that one test may take
     tests_per_process: int = 1000  # then a new child, so that leaks do not pile up
+    figures_of_each: bool = False  # keep what every test has recorded, not its sums over the area
     cpu_only: str = "is not among npu's tests"  # why the suite has a test for the CPU and not for npu
 
     def on(self, device: str) -> Area:
