@@ -1,11 +1,13 @@
 """PyTorch's own optimizers and their sample settings (optim_db): some steps on npu equal those on the CPU.
 
-Each setting runs in every implementation that the optimizer has: for-loop, foreach, fused, differentiable. Saved states
-go on where they stopped, on either device, and what an optimizer refuses it refuses with the same words.
+Each setting runs in every implementation that the optimizer has: for-loop, foreach, fused, differentiable. Parameters
+are the same bits, and what the CPU refuses npu refuses in the same words. Saved states go on where they stopped, on
+either device.
 """
 
 from __future__ import annotations
 
+import functools
 import io
 import itertools
 import warnings
@@ -15,14 +17,18 @@ from typing import Any
 import pytest
 import torch
 from compare import on_device
+from outcomes import Differences, outcome_of
 from torch.testing._internal.common_optimizers import OptimizerErrorEnum, OptimizerInfo, OptimizerInput, optim_db
 from torch.utils import _pytree as pytree
 
+pytestmark = pytest.mark.usefixtures("like_small_tasks")
+
 STEPS = 3
 QUICK = torch.float32
-# Left to choose, PyTorch takes for-loops on the CPU and foreach elsewhere, which rounds ASGD's rate to float32.
-TOLERANCE = {torch.float32: (1e-4, 1e-5), torch.float64: (1e-7, 1e-8), torch.bfloat16: (2e-2, 2e-2),
-             torch.complex64: (1e-4, 1e-5)}  # fmt: skip
+DTYPES = (torch.float32, torch.float64, torch.bfloat16, torch.complex64)
+# Where implementations are compared with each other: foreach rounds ASGD's rate to float32.
+TOLERANCE = {"rtol": 1e-4, "atol": 1e-5}
+LOOPS = ("Adafactor",)  # a loop on every device, unless told otherwise
 # Optimizers that refuse the parameters of these tests, with the reason.
 NOT_COMPARED = {"SparseAdam": "it takes sparse gradients only"}
 OPTIMIZERS = [info for info in optim_db if info.name not in NOT_COMPARED]
@@ -38,7 +44,7 @@ def implementations(info: OptimizerInfo, dtype: torch.dtype = QUICK) -> list[Imp
 
 
 def dtypes(info: OptimizerInfo) -> list[torch.dtype]:
-    return [dtype for dtype in TOLERANCE if info.supports_complex or not dtype.is_complex]
+    return [dtype for dtype in DTYPES if info.supports_complex or not dtype.is_complex]
 
 
 def parameters(info: OptimizerInfo, device: str, dtype: torch.dtype) -> list[torch.Tensor]:
@@ -82,9 +88,8 @@ def train(info: OptimizerInfo, settings: dict[str, Any], device: str, dtype: tor
     return [weight.detach() for weight in weights]
 
 
-def assert_same(actual: list[torch.Tensor], expected: list[torch.Tensor], dtype: torch.dtype) -> None:
-    rtol, atol = TOLERANCE[dtype]
-    torch.testing.assert_close([tensor.cpu() for tensor in actual], expected, rtol=rtol, atol=atol)
+def assert_same(actual: list[torch.Tensor], expected: list[torch.Tensor]) -> None:
+    torch.testing.assert_close([tensor.cpu() for tensor in actual], expected, **TOLERANCE)
 
 
 def samples(info: OptimizerInfo) -> Iterator[OptimizerInput]:
@@ -101,19 +106,26 @@ def cases() -> list:
     ]
 
 
+def chosen_on_npu(info: OptimizerInfo, settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings with the implementation that PyTorch takes on accelerators: foreach where there is one."""
+    chosen = any(flag in settings for flag in info.supported_impls)
+    chooses = "foreach" in info.supported_impls and info.name not in LOOPS
+    return {**settings, "foreach": True} if chooses and not chosen else settings
+
+
 @pytest.mark.parametrize(("info", "dtype"), cases())
-def test_like_cpu(info, dtype, note_operators):
+def test_like_cpu(info, dtype, note_operators, record_property):
+    differences = Differences()
     compared = dict.fromkeys(map(str, implementations(info, dtype)), 0)
-    for sample, implementation in itertools.product(samples(info), implementations(info, dtype)):
-        settings = {**sample.kwargs, **implementation}
-        try:
-            expected = train(info, settings, "cpu", dtype)
-        except Exception:  # such as settings that exclude each other
-            continue
-        with on_device(lambda s: note_operators(s, test=f"optim_db:{info.name}", dtype=str(dtype)), waits_allowed=True):
-            actual = train(info, settings, "npu", dtype)
-        assert_same(actual, expected, dtype)
-        compared[str(implementation)] += 1
+    with on_device(lambda s: note_operators(s, test=f"optim_db:{info.name}", dtype=str(dtype)), waits_allowed=True):
+        for i, (sample, implementation) in enumerate(itertools.product(samples(info), implementations(info, dtype))):
+            settings = {**sample.kwargs, **implementation}
+            on_cpu = functools.partial(train, info, chosen_on_npu(info, settings), "cpu", dtype)
+            on_npu = functools.partial(train, info, settings, "npu", dtype)
+            expected = outcome_of(on_cpu)
+            differences.compare(str(i), str(implementation), functools.partial(outcome_of, on_npu), expected)
+            compared[str(implementation)] += expected.error is None
+    differences.check(record_property)
     assert 0 not in compared.values(), compared
 
 
@@ -128,7 +140,7 @@ def test_capturable_keeps_the_count_of_steps_on_the_device(info):
         for foreach in (False, True):
             with on_device(lambda stats: None, waits_allowed=False):
                 actual = train(info, {**settings, "foreach": foreach, "capturable": True}, "npu", QUICK)
-            assert_same(actual, expected, QUICK)
+            assert_same(actual, expected)
 
 
 @pytest.mark.conformance
@@ -148,7 +160,7 @@ def test_saved_states_go_on_where_they_stopped(info):
             optimizer = info.optim_cls(weights, **moved(settings, second))
             optimizer.load_state_dict(torch.load(file, map_location=second, weights_only=False))
             step(optimizer, weights, STEPS - 1)
-            assert_same([weight.detach() for weight in weights], expected, QUICK)
+            assert_same([weight.detach() for weight in weights], expected)
 
 
 @pytest.mark.conformance
@@ -166,7 +178,7 @@ def test_parameters_on_several_devices(info):
             for weight in weights:
                 weight.grad = 2 * weight.detach() + 1
             optimizer.step()
-        assert_same([weight.detach() for weight in weights], expected, QUICK)
+        assert_same([weight.detach() for weight in weights], expected)
 
 
 def on_npu(tree: Any) -> Any:
