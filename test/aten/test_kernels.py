@@ -252,6 +252,20 @@ def test_products_of_one_element_are_those_of_the_cpu_to_the_last_bit(strides: t
     assert torch.equal(products(values.to("npu")), products(values))
 
 
+@pytest.mark.parametrize("strides", [(2, 2), (2, 100), (7, 1), (1, 7), (3, 1), (1, 1)], ids=str)
+def test_products_with_strided_vectors_are_those_of_the_cpu_to_the_last_bit(strides: tuple[int, int]) -> None:
+    memory = torch.randn(400, generator=torch.Generator().manual_seed(0))
+    matrix = torch.randn(3, 50, generator=torch.Generator().manual_seed(1))
+
+    def products(of: torch.Tensor, by: torch.Tensor) -> list[torch.Tensor]:
+        column, row = of.as_strided((50, 1), strides), of.as_strided((1, 50), strides[::-1])
+        found = [by @ column, row @ by.t(), column @ by[:, :1].t(), torch.bmm(by[None], column[None])]
+        return [result.cpu() for result in (*found, torch.addmm(by[:, :1], by, column))]
+
+    for actual, expected in zip(products(memory.to("npu"), matrix.to("npu")), products(memory, matrix), strict=True):
+        assert torch.equal(actual, expected)
+
+
 def test_addmm_with_beta_zero_does_not_read_self() -> None:
     nan = torch.full((3, 3), float("nan"), device="npu")
     ones = torch.ones(3, 3, device="npu")

@@ -55,12 +55,13 @@ bool as_matrix(const c10::TensorImpl& tensor, Matrix& matrix) {
   const int64_t row_stride = tensor.stride(last - 1), column_stride = tensor.stride(last);
   constexpr int64_t kMax = INT32_MAX;
   if (std::max({rows, columns, row_stride, column_stride}) > kMax) return false;
-  // A dimension of one element has no stride that matters.
-  if ((column_stride == 1 || columns == 1) && (row_stride >= columns || rows == 1)) {
+  // A dimension of one element has no stride that matters, but one of the two must be 1: the CPU copies other operands, and
+  // rounds their products otherwise.
+  if ((column_stride == 1 || (columns == 1 && row_stride == 1)) && (row_stride >= columns || rows == 1)) {
     matrix = {rows, columns, std::max(row_stride, columns), false};
     return true;
   }
-  if ((row_stride == 1 || rows == 1) && (column_stride >= rows || columns == 1)) {
+  if (row_stride == 1 && (column_stride >= rows || columns == 1)) {
     matrix = {rows, columns, std::max(column_stride, rows), true};
     return true;
   }
