@@ -61,6 +61,8 @@ struct GuardImpl final : c10::impl::DeviceGuardImplInterface {
     return translate_errors([&] { return wrap(primary_context(resolve(device.index())).pool_stream(priority)); });
   }
   c10::Stream exchangeStream(c10::Stream stream) const override {
+    // Autograd over fake tensors goes back to the streams of the forward: by getStream, the default ones.
+    if (!npu::is_initialized() && stream == getDefaultStream(stream.device())) return stream;
     return translate_errors([&] { return wrap(npu::exchange_stream(unwrap(stream))); });
   }
   void* getStreamNativeHandle(const c10::Stream stream) const override {

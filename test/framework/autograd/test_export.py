@@ -76,11 +76,12 @@ def test_exported_training_graph_differentiates(model):
 
 
 def describe_program() -> list[tuple]:
-    """Calls layers, random numbers, views, copies and factories on npu; all of the results but their values."""
+    """Layers, random numbers, views, copies, factories and derivatives on npu; all of the results but their values."""
     layer = nn.Linear(4, 5, device="npu")
     x = torch.randn(3, 4, device="npu:1").to("npu:0").requires_grad_()
     y = nn.functional.dropout(layer(x), 0.5).t().softmax(0)
-    results = y, y.argmax(1), y.half(), x.cpu(), y[:, 1:], x @ x.t(), torch.arange(3, device=x.device)
+    gradients = torch.autograd.grad(y.sum(), (x, layer.weight))
+    results = y, y.argmax(1), y.half(), x.cpu(), y[:, 1:], x @ x.t(), torch.arange(3, device=x.device), *gradients
     return [(t.device, t.shape, t.stride(), t.dtype, t.requires_grad) for t in results]
 
 
