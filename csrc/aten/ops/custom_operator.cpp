@@ -10,7 +10,8 @@ KernelBase::KernelBase(const char* name, void (*run)(const TaskContext&, const v
       counters_(op_counters(name)) {}
 
 void KernelBase::check_output(std::string_view argument, const at::Tensor& tensor) const {
-  TORCH_CHECK(!tensor.defined() || tensor.device().is_privateuseone(), info_.name, ": ", argument,
+  TORCH_CHECK(tensor.defined(), info_.name, ": ", argument, " is written and must be an npu tensor, but is undefined");
+  TORCH_CHECK(tensor.device().is_privateuseone(), info_.name, ": ", argument,
               " is written and must be on npu, but is on ", tensor.device());
 }
 

@@ -11,6 +11,8 @@
 #pragma once
 
 #include <array>
+#include <cstring>
+#include <optional>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
@@ -94,10 +96,11 @@ struct KernelParameter {
 //   at::Scalar, at::IntArrayRef, std::string_view           std::optional of int64_t, double, bool, at::Scalar
 //   arithmetic types, enums, at::ScalarType, structs of them (trivially copyable aggregates)
 // and, if it wants to cut itself into tiles that run on several cores, a const npu::TaskContext& before all others.
-// It runs on the executing side, after earlier work of the stream, on any thread, and never on the one that launched it. Its
-// tensors are CPU tensors over the memory of the arguments, valid until it returns; it may call any operator of PyTorch on
-// them, must not resize them or use npu tensors, and must take no lock that a launching thread may hold, Python's GIL
-// included. What it throws becomes an error of the device, which the next synchronising call raises.
+// It runs on the executing side, after earlier work of the stream, on a worker; tiles of it also on host threads that wait
+// for the device. Its tensors are CPU tensors over the memory of the arguments, valid until it returns; it may call any
+// operator of PyTorch on them, must not resize them or use npu tensors, and must take no lock that a launching or waiting
+// thread may hold, Python's GIL included. What it throws becomes an error of the device, which the next synchronising call
+// raises.
 //
 // A Kernel lives at namespace scope: tasks refer to it. Names are not copied.
 template <auto function>

@@ -64,7 +64,8 @@ class OnMembers final : public CountedKernel {
 
 // Every member outlives what the stream has queued.
 void record_stream(at::Tensor& self, c10::Stream stream) {
-  const OpScope scope(op_counters("aten::record_stream"), Route::kView);
+  static OpCounters& counters = op_counters("aten::record_stream");
+  const OpScope scope(counters, Route::kView);
   with_members(self, [stream](const at::Tensor& member) {
     member.record_stream(stream);
     return member;

@@ -39,7 +39,8 @@ void check_quantizable(const at::Tensor& source, const at::Tensor& dst) {
 // The rules and words of PyTorch's copy_ between CPU tensors: it hands copies that touch other devices on before it
 // looks at quantisation.
 at::Tensor copy_from(const at::Tensor& self, const at::Tensor& dst, bool non_blocking) {
-  const OpScope scope(op_counters("aten::_copy_from"), Route::kKernel);
+  static OpCounters& counters = op_counters("aten::_copy_from");
+  const OpScope scope(counters, Route::kKernel);
   TORCH_CHECK(dst.is_quantized(),
               "Copying from quantized Tensor to non-quantized Tensor is not allowed, please use dequantize to get a "
               "float Tensor from a quantized Tensor");
@@ -56,7 +57,8 @@ at::Tensor copy_from(const at::Tensor& self, const at::Tensor& dst, bool non_blo
 }
 
 at::Tensor int_repr(const at::Tensor& self) {
-  const OpScope scope(op_counters("aten::int_repr"), Route::kLibrary);
+  static OpCounters& counters = op_counters("aten::int_repr");
+  const OpScope scope(counters, Route::kLibrary);
   return integers_of(self).clone(self.suggest_memory_format());
 }
 

@@ -184,11 +184,20 @@ constexpr std::string_view kCheckingSizes[] = {
     "aten::linalg_householder_product", "aten::linalg_matrix_exp", "aten::linalg_solve_triangular",
     "aten::nll_loss2d_backward", "aten::nll_loss2d_forward", "aten::ormqr", "aten::reflection_pad2d_backward",
     "aten::replication_pad2d_backward", "aten::replication_pad3d_backward"};
+
+// Products whose kernels refuse operands of several dtypes before they compute anything, so that these are rehearsed
+// whatever their sizes; sorted. Other products take packed weights or scales of dtypes of their own.
+constexpr std::string_view kOfOneDtype[] = {
+    "aten::addbmm", "aten::addmm", "aten::addmv", "aten::baddbmm", "aten::bmm",
+    "aten::convolution_backward_overrideable", "aten::convolution_overrideable", "aten::dot", "aten::mm", "aten::vdot"};
 // clang-format on
 static_assert(std::is_sorted(std::begin(kCheckingSizes), std::end(kCheckingSizes)));
+static_assert(std::is_sorted(std::begin(kOfOneDtype), std::end(kOfOneDtype)));
 
-bool checks_sizes(std::string_view name) {
-  return std::binary_search(std::begin(kCheckingSizes), std::end(kCheckingSizes), name.substr(0, name.find('.')));
+// Whether a sorted list names an operator, in any of its forms.
+template <size_t kCount>
+bool lists(const std::string_view (&operators)[kCount], std::string_view name) {
+  return std::binary_search(std::begin(operators), std::end(operators), name.substr(0, name.find('.')));
 }
 
 // What kernels say of values, which are no zeros when the task runs.
@@ -242,10 +251,9 @@ void rehearse(const TaskInfo& info, Signature signature, const void* block, size
   signature.add(reinterpret_cast<uintptr_t>(info.run));
   if (rehearsed.contains(signature)) [[likely]]
     return;
-  const bool sizes_count = checks_sizes(info.name);
+  const bool sizes_count = lists(kCheckingSizes, info.name);
   if (cost_ns > (info.engines == kMixedEngine ? kMaxMixedCostNs : kMaxCostNs)) {
-    // Products of matrices that differ in dtype are refused before anything is computed, whatever their sizes.
-    if (info.engines != kCubeEngine || sizes_count || !MixedDtypes(block)) return;
+    if (!lists(kOfOneDtype, info.name) || !MixedDtypes(block)) return;
   }
   const Signature with_sizes = with_contents(signature, block);
   if (rehearsed.contains(with_sizes)) return;
