@@ -99,3 +99,16 @@ def test_uninitialized_memory_is_filled_when_asked(dtype):
         torch.testing.assert_close(npu.cpu(), cpu.resize_(9), equal_nan=True)
     finally:
         torch.use_deterministic_algorithms(False)
+
+
+@pytest.mark.parametrize("options", [(10,), (10, False), (7, True, 3.0), (1,), (0,)], ids=str)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_kaiser_window(options, dtype):
+    npu = torch.kaiser_window(*options, dtype=dtype, device="npu")
+    assert npu.device.type == "npu"
+    assert torch.equal(npu.cpu(), torch.kaiser_window(*options, dtype=dtype))
+
+
+def test_range_into_a_given_tensor():
+    results = [torch.ops.aten.range.out_(1, 5, out=torch.empty(0, device=device)) for device in ("npu", "cpu")]
+    assert results[0].tolist() == results[1].tolist()

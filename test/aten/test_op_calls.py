@@ -54,6 +54,15 @@ CALLS: list[tuple] = [
     (aten._add_relu_.Scalar, (numbers(3, 4), 0.5)),
     (aten._aminmax.default, (numbers(3, 4),)),
     (aten._aminmax.dim, (numbers(3, 4), 1)),
+    (
+        aten._batch_norm_no_update.default,
+        (IMAGE, numbers(3), numbers(3), numbers(3), numbers(3).abs(), 0.1, 1e-5),
+    ),
+    (aten._grid_sampler_2d_cpu_fallback.default, (IMAGE, numbers(2, 4, 5, 2), 0, 0, False)),
+    (
+        aten._grid_sampler_2d_cpu_fallback_backward.default,
+        (numbers(2, 3, 4, 5), IMAGE, numbers(2, 4, 5, 2), 0, 0, False),
+    ),
     (aten._cdist_backward.default, (numbers(3, 4), numbers(3, 5), numbers(4, 5), 2.0, numbers(3, 4).abs())),
     (aten._compute_linear_combination.default, (numbers(3, 4, 4), numbers(2, 3))),
     (aten._ctc_loss.Tensor, (LOG_PROBS, TARGETS, torch.tensor([12, 11]), torch.tensor([3, 2]))),

@@ -41,12 +41,15 @@ LARGE = {
     "conv_of_half": lambda m: F.conv2d(m.ones(2, 96, 200, 200), m.ones(96, 96, 3, 3, dtype=HALF)),
     "conv_of_bytes": lambda m: F.conv2d(m.ones(2, 96, 200, 200, dtype=torch.uint8), m.ones(96, 96, 3, 3)),
     "conv_transpose": lambda m: F.conv_transpose2d(m.ones(2, 96, 200, 200), m.ones(96, 96, 3, 3, dtype=torch.float64)),
+    "grid": lambda m: F.grid_sample(
+        m.ones(4, 8, 48, 48, 48, dtype=torch.float64), m.ones(4, 9, 9, 9, 3), align_corners=False
+    ),
     "bias": lambda m: F.conv_transpose2d(m.ones(2, 96, 200, 200), m.ones(96, 96, 3, 3), m.ones(96, dtype=HALF)),
 }
 
 
 @cases(LARGE)
-def test_products_of_several_dtypes_too_large_to_rehearse(call):
+def test_operands_of_several_dtypes_too_large_to_rehearse(call):
     expect_the_error_of_cpu(call)
     expect_the_error_of_cpu(call)  # also when it is not the first of its kind
 
@@ -60,6 +63,10 @@ def test_products_of_several_dtypes_too_large_to_rehearse(call):
         ),
         "addr_of_a_scalar": lambda m: m.tensor(1.0).addr_(m.ones(2), m.ones(3)),
         "addr_of_a_row": lambda m: m.ones(1, 3).addr_(m.ones(2), m.ones(3)),
+        "lengths": lambda m: torch.segment_reduce(m.ones(3), "sum", lengths=m.tensor([1.0, 2.0])),
+        "offsets": lambda m: torch.segment_reduce(m.ones(3), "sum", offsets=m.tensor([0.0, 3.0])),
+        "narrow_copy": lambda m: torch.narrow_copy(m.ones(3, 4), 2, 0, 1, out=m.empty(0)),
+        "narrow_copy_length": lambda m: torch.narrow_copy(m.ones(3, 4), 1, 0, -1, out=m.empty(0)),
     }
 )
 def test_numbers_and_sizes(call):

@@ -203,6 +203,12 @@ def test_masks_of_any_strides_take_the_kernel_of_the_cpu(mask):
     assert choice("npu") == choice("cpu")
 
 
+def test_attention_without_a_gradient_gives_none():
+    q = normal(2, 2, 3, 8).to("npu").requires_grad_()
+    output = torch._C._functions.UndefinedGrad()(functional.scaled_dot_product_attention(q, q, q))
+    assert torch.autograd.grad(output, q, torch.zeros_like(output), allow_unused=True) == (None,)
+
+
 def test_attention_with_dropout_zeroes_and_scales():
     q = torch.zeros(1, 1, 64, 64, device="npu")
     v = torch.eye(64, device="npu").view(1, 1, 64, 64)

@@ -56,3 +56,17 @@ def test_a_wrong_output_size_is_reported_by_the_device():
     result = torch.repeat_interleave(torch.tensor([1, 2], device="npu"), output_size=5)
     with pytest.raises(torch.AcceleratorError, match="allocated size does not match required size"):
         result.cpu()
+
+
+def test_padding_of_jagged_tensors_is_not_waited_for():
+    parts = [torch.arange(8.0).view(2, 4), torch.ones(3, 4)]
+    on_host = torch.nested.nested_tensor(parts, layout=torch.jagged)
+    on_npu = torch.nested.nested_tensor(parts, layout=torch.jagged, device="npu")
+    values, offsets = on_npu.values(), [on_npu.offsets()]
+    with Gate():
+        padded = torch.ops.aten._jagged_to_padded_dense_forward(values, offsets, [3], -1.0)
+        back = torch.ops.aten._padded_dense_to_jagged_forward(padded, offsets, 5)
+    expected = torch.ops.aten._jagged_to_padded_dense_forward(on_host.values(), [on_host.offsets()], [3], -1.0)
+    assert torch.equal(padded.cpu(), expected)
+    assert torch.equal(back.cpu(), on_host.values())
+    assert torch.equal(torch.ops.aten._padded_dense_to_jagged_forward(padded, offsets).cpu(), on_host.values())

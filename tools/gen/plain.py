@@ -22,7 +22,7 @@ def headers(row: Row) -> list[str]:
 
 
 def generate(row: Row) -> str:
-    if "synchronous" in row.route:
+    if row.route == ["synchronous"]:
         return ""
     parts = []
     for function in row.functions:
@@ -32,7 +32,7 @@ def generate(row: Row) -> str:
 
 
 def registrations(row: Row) -> list[str]:
-    if "synchronous" in row.route:
+    if row.route == ["synchronous"]:
         boxed = "torch::CppFunction::makeFromBoxedFunction<&run_synchronous<OpId::{}>>()"
         return [f'm.impl("{f.func.name}", {boxed.format(identifier(f))});' for f in row.functions]
     return [f'm.impl("{f.func.name}", TORCH_FN({identifier(f)}));' for f in row.functions]
@@ -72,7 +72,8 @@ def library(row: Row, function: NativeFunction) -> str:
     task = f'make_task("aten::{function.func.name}", run_{name}, {ENGINES[row.engine]})'
     parts = [names(row, inputs, outs, name), run(row, function, inputs, outs, name)]
     parts.append(f"constexpr TaskInfo task_{name} = {task};\n")
-    lines = [f"OpScope scope(OpId::{name}, Route::kLibrary);", *device_check(function, name), *row.check_call]
+    lines = [*wait_for_size(row, function), f"OpScope scope(OpId::{name}, Route::kLibrary);"]
+    lines += [*device_check(function, name), *row.check_call]
     if row.kernel:
         lines += kernel_route(row, function)
     if makes_outputs:
@@ -87,6 +88,16 @@ def library(row: Row, function: NativeFunction) -> str:
         lines.append("outputs.finish();")
     lines.append(f"return {returned(function, len(outs))};")
     return "\n".join([*parts, definition(signature, function, lines)])
+
+
+def wait_for_size(row: Row, function: NativeFunction) -> list[str]:
+    """Without the argument that tells the size of its result the operator is a synchronous one."""
+    if row.size is None:
+        return []
+    schema = f'"aten::{function.func.name.name}", "{function.func.name.overload_name}"'
+    arguments = ", ".join(a.name for a in function.func.arguments.flat_all)
+    call = f"call_synchronous<OpId::{identifier(function)}>({schema}, c10::impl::boxArgs({arguments}))"
+    return [f"if (!{row.size}) return {call};"]
 
 
 def try_unusual(row: Row, function: NativeFunction, outs: int) -> list[str]:

@@ -13,7 +13,7 @@ ROUTES = ("view", "kernel", "iterator", "library", "native", "synchronous", "com
 ENGINES = {"vector": "kVectorEngine", "cube": "kCubeEngine", "mixed": "kMixedEngine", "rng": "kRngEngine"}
 COLUMNS = {
     "func", "route", "engine", "stub", "dtypes", "output", "kernel", "call", "shape", "host_tensors", "writes", "forms",
-    "casts", "check", "serial", "file", "format", "why",
+    "size", "casts", "check", "serial", "file", "format", "why",
 }  # fmt: skip
 
 
@@ -33,6 +33,7 @@ class Row:
     check: str | None = None  # function of argument_checks.h, called before anything else
     serial: bool = False  # elements may be written twice: one thread, or the result would depend on timing
     casts: bool = False  # the kernel casts `self` to the dtype of the output: complex numbers may lose a part
+    size: str | None = None  # the argument that tells the size of the result; without it the host waits
     format: str | None = None  # structured: the outputs take the suggested memory format of this argument
     host_tensors: bool = False  # CPU tensors with dimensions are welcome; their values are copied
     file: str | None = None  # where a hand-written registration is
@@ -93,6 +94,8 @@ def make_row(entry: dict[str, Any], schemas: Schemas) -> Row:
         raise ValueError(f"{name}: unknown engine {row.engine}; known are {', '.join(ENGINES)}")
     if "synchronous" in row.route and not row.why:
         raise ValueError(f"{name}: a synchronous operator says why it must wait")
+    if row.size and row.route != ["library", "synchronous"]:
+        raise ValueError(f"{name}: with `size` the routes are library and synchronous")
     attach_functions(row, schemas)
     return row
 

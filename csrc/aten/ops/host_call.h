@@ -31,4 +31,11 @@ void run_synchronous(const c10::OperatorHandle& handle, torch::jit::Stack* stack
   call_on_host(handle, stack, wait_cause(op));
 }
 
+// The same for a kernel that is not boxed: one that finds it cannot do without the data. Of one result.
+template <OpId op>
+at::Tensor call_synchronous(const char* name, const char* overload, torch::jit::Stack stack) {
+  run_synchronous<op>(c10::Dispatcher::singleton().findSchemaOrThrow(name, overload), &stack);
+  return stack[0].toTensor();
+}
+
 }  // namespace npu::aten

@@ -1,16 +1,12 @@
-// Tensors of indices. The coordinates of a triangle of a matrix: factories have no tensor to tell the device, so no generated
-// wrapper fits. Repeated indices: how many there are is an argument, or known to the device alone.
+// The coordinates of a triangle of a matrix. Factories have no tensor to tell the device, so no generated wrapper fits.
 #include <ATen/native/TensorFactories.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/repeat_interleave_cpu_dispatch.h>
 #include <ATen/ops/tril_indices_cpu_dispatch.h>
 #include <ATen/ops/triu_indices_cpu_dispatch.h>
 #include <torch/library.h>
 
 #include "aten/ops/counted.h"
-#include "aten/ops/host_call.h"
 #include "aten/ops/library.h"
-#include "aten/ops/library_tasks.h"
 
 namespace npu::aten {
 namespace {
@@ -70,42 +66,7 @@ at::Tensor triu_indices(int64_t row, int64_t col, int64_t offset, std::optional<
   return launch(kTriu, count, row, col, offset, options_of(dtype, layout, device, pin_memory));
 }
 
-constexpr ArgumentName kRepeatNames[] = {{"repeats"}, {"output_size"}, {"out", Operand::Access::kWrite}};
-
-void run_repeat(const TaskContext& context, const void* block) {
-  run_library_task(context, block, [](ArgumentReader& in) {
-    const auto repeats = in.read<at::Tensor>();
-    const auto output_size = in.read<int64_t>();
-    give(at::cpu::repeat_interleave(repeats, output_size), in.read_output());
-  });
-}
-constexpr TaskInfo kRepeat = make_task("aten::repeat_interleave.Tensor", run_repeat, kVectorEngine);
-
-at::Tensor repeat_indices(const at::Tensor& repeats, int64_t output_size) {
-  const OpScope scope(OpId::repeat_interleave_Tensor, Route::kLibrary);
-  const at::ScalarType dtype = repeats.scalar_type();
-  TORCH_CHECK(repeats.dim() == 1, "repeat_interleave only accept 1D vector as repeat");
-  TORCH_CHECK(dtype == at::kLong || dtype == at::kInt, "repeats has to be Long or Int tensor");
-  at::Tensor out = allocate({repeats.numel() == 0 ? 0 : output_size}, {}, repeats.options());
-  if (repeats.numel() == 0) return out;
-  ArgumentWriter arguments(kRepeatNames);
-  arguments.write(repeats);
-  arguments.write(output_size);
-  arguments.write_output(out);
-  arguments.launch(kRepeat);
-  return out;
-}
-
-void repeat_interleave(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
-  const c10::IValue& output_size = torch::jit::peek(*stack, 1, 2);
-  if (output_size.isNone()) return run_synchronous<OpId::repeat_interleave_Tensor>(op, stack);
-  at::Tensor out = repeat_indices(torch::jit::peek(*stack, 0, 2).toTensor(), output_size.toInt());
-  torch::jit::drop(*stack, 2);
-  torch::jit::push(*stack, std::move(out));
-}
-
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  m.impl("repeat_interleave.Tensor", torch::CppFunction::makeFromBoxedFunction<&repeat_interleave>());
   m.impl("tril_indices", counted<OpId::tril_indices, Route::kLibrary, tril_indices>);
   m.impl("triu_indices", counted<OpId::triu_indices, Route::kLibrary, triu_indices>);
 }

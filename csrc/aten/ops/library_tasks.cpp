@@ -2,6 +2,8 @@
 
 #include <ATen/native/cpu/MaxUnpoolKernel.h>
 #include <ATen/native/IndexKernel.h>
+#include <ATen/ops/_grid_sampler_2d_cpu_fallback.h>
+#include <ATen/ops/_grid_sampler_2d_cpu_fallback_backward.h>
 #include <ATen/ops/add.h>
 #include <ATen/ops/addcmul.h>
 #include <ATen/ops/bincount.h>
@@ -40,6 +42,21 @@ at::Tensor with_bias(const at::Tensor& gates, const OptionalTensor& bias) {
 }  // namespace
 
 void conj_physical_(at::Tensor& self) { self.conj_physical_(); }
+
+void grid_sampler_2d_cpu_fallback(const at::Tensor& input, const at::Tensor& grid, int64_t interpolation_mode,
+                                  int64_t padding_mode, bool align_corners, const at::Tensor& out) {
+  give(at::_grid_sampler_2d_cpu_fallback(input, grid, interpolation_mode, padding_mode, align_corners), out);
+}
+
+void grid_sampler_2d_cpu_fallback_backward(const at::Tensor& grad_output, const at::Tensor& input,
+                                           const at::Tensor& grid, int64_t interpolation_mode, int64_t padding_mode,
+                                           bool align_corners, const at::Tensor& grad_input,
+                                           const at::Tensor& grad_grid) {
+  const auto [of_input, of_grid] = at::_grid_sampler_2d_cpu_fallback_backward(
+      grad_output, input, grid, interpolation_mode, padding_mode, align_corners);
+  give(of_input, grad_input);
+  give(of_grid, grad_grid);
+}
 
 void histc(const at::Tensor& self, int64_t bins, const at::Scalar& min, const at::Scalar& max, const at::Tensor& out) {
   if (!at::isIntegralType(self.scalar_type(), /*includeBool=*/false)) return give(at::histc(self, bins, min, max), out);

@@ -28,6 +28,13 @@ void max_unpool2d(const at::Tensor& self, const at::Tensor& indices, at::IntArra
 void max_unpool3d(const at::Tensor& self, const at::Tensor& indices, at::IntArrayRef output_size,
                   at::IntArrayRef stride, at::IntArrayRef padding, at::Tensor& out);
 
+void grid_sampler_2d_cpu_fallback(const at::Tensor& input, const at::Tensor& grid, int64_t interpolation_mode,
+                                  int64_t padding_mode, bool align_corners, const at::Tensor& out);
+void grid_sampler_2d_cpu_fallback_backward(const at::Tensor& grad_output, const at::Tensor& input,
+                                           const at::Tensor& grid, int64_t interpolation_mode, int64_t padding_mode,
+                                           bool align_corners, const at::Tensor& grad_input,
+                                           const at::Tensor& grad_grid);
+
 void convolution(const TaskContext& context, const at::Tensor& input, const at::Tensor& weight,
                  const OptionalTensor& bias, at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation,
                  bool transposed, at::IntArrayRef output_padding, int64_t groups, const at::Tensor& out);

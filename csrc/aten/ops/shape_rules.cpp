@@ -344,18 +344,29 @@ TensorSpec segments(const at::Tensor& data, const std::optional<at::Tensor>& len
               " must have a dimension for each one up to axis ", axis, ", but got sizes ", bounds.sizes());
   TORCH_CHECK(data.dim() >= bounds.dim(), "Expected data.dim() >= ", lengths ? "lengths" : "offsets",
               "_value.dim() to be true, but got false.");
+  TORCH_CHECK_NOT_IMPLEMENTED(bounds.scalar_type() == at::kInt || bounds.scalar_type() == at::kLong,
+                              "\"_segment_reduce_", lengths ? "lengths" : "offsets",
+                              "_cpu_kernel1\" not implemented for '", at::toString(bounds.scalar_type()), "'");
   TensorSpec spec = contiguous_like(data);
   spec.sizes[static_cast<size_t>(axis)] = bounds.size(axis) - (lengths ? 0 : 1);
   return spec;
 }
 
+TensorSpec repeated(const at::Tensor& repeats, std::optional<int64_t> output_size) {
+  const at::ScalarType dtype = repeats.scalar_type();
+  TORCH_CHECK(repeats.dim() == 1, "repeat_interleave only accept 1D vector as repeat");
+  TORCH_CHECK(dtype == at::kLong || dtype == at::kInt, "repeats has to be Long or Int tensor");
+  return of({repeats.numel() == 0 ? 0 : *output_size}, repeats.options());
+}
+
 TensorSpec narrowed(const at::Tensor& self, int64_t dim, int64_t start, int64_t length) {
   TORCH_CHECK(self.dim() > 0, "narrow() cannot be applied to a 0-dim tensor.");
-  TORCH_CHECK(length >= 0, "narrow(): length must be non-negative.");
+  const at::IntArrayRef self_sizes = self.sizes();
+  TORCH_CHECK(dim < static_cast<int64_t>(self_sizes.size()));  // PyTorch's own condition: it is the message
   TensorSpec spec = contiguous_like(self);
   int64_t& size = spec.sizes[static_cast<size_t>(at::maybe_wrap_dim(dim, self.dim()))];
   const int64_t first = start < 0 ? start + size : start;
-  TORCH_CHECK(first >= 0 && first <= size - length, "start (", start, ") + length (", length,
+  TORCH_CHECK(length >= 0 && first >= 0 && first <= size - length, "start (", first, ") + length (", length,
               ") exceeds dimension size (", size, ").");
   size = length;
   return spec;

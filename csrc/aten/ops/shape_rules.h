@@ -76,6 +76,7 @@ TensorSpecs<2> histogram(const at::Tensor& self, int64_t count);  // counts and 
 TensorSpecs<2> histogram(const at::Tensor& self, const at::Tensor& edges);
 TensorSpec segments(const at::Tensor& data, const std::optional<at::Tensor>& lengths,
                     const std::optional<at::Tensor>& offsets, int64_t axis);
+TensorSpec repeated(const at::Tensor& repeats, std::optional<int64_t> output_size);  // with an output_size
 TensorSpec narrowed(const at::Tensor& self, int64_t dim, int64_t start, int64_t length);
 TensorSpec linear_combination(const at::Tensor& input, const at::Tensor& coefficients);
 
@@ -168,7 +169,12 @@ TensorSpecs<5> gru_cell_backward(const at::Tensor& grad_hy, bool has_bias);
 TensorSpecs<2> multi_head_attention(const at::Tensor& query, const at::Tensor& key, int64_t heads, bool need_weights,
                                     bool average_weights);
 TensorSpecs<2> flash_attention(const at::Tensor& query);
-TensorSpecs<3> flash_attention_backward(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value);
+TensorSpecs<3> flash_attention_backward(const at::Tensor& grad_out, const at::Tensor& query, const at::Tensor& key,
+                                        const at::Tensor& value);
+
+// The values of jagged tensors of one ragged dimension, and the same parts padded to one length.
+TensorSpec jagged_to_padded(const at::Tensor& values, at::TensorList offsets, at::IntArrayRef max_lengths);
+TensorSpec padded_to_jagged(const at::Tensor& dense, at::TensorList offsets, std::optional<int64_t> total_length);
 
 // Fake quantization: the result with a mask, the gradients with those of scale and zero point.
 TensorSpecs<2> fake_quantize(const at::Tensor& self);

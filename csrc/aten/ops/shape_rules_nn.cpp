@@ -244,8 +244,29 @@ TensorSpecs<2> flash_attention(const at::Tensor& query) {
   return {like(query), logsumexp};
 }
 
-TensorSpecs<3> flash_attention_backward(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value) {
+TensorSpecs<3> flash_attention_backward(const at::Tensor& grad_out, const at::Tensor& query, const at::Tensor& key,
+                                        const at::Tensor& value) {
+  if (!grad_out.defined()) return {none(), none(), none()};
   return {with_heads_inside(query), with_heads_inside(key), with_heads_inside(value)};
+}
+
+TensorSpec jagged_to_padded(const at::Tensor& values, at::TensorList offsets, at::IntArrayRef max_lengths) {
+  TORCH_CHECK(offsets.size() == 1 && max_lengths.size() == 1, "jagged tensors have one ragged dimension, but got ",
+              offsets.size(), " offsets and ", max_lengths.size(), " lengths");
+  TORCH_CHECK(values.dim() > 0 && offsets[0].dim() == 1 && offsets[0].numel() > 0,
+              "expected values of at least one dimension and a vector of offsets, but got sizes ", values.sizes(),
+              " and ", offsets[0].sizes());
+  TensorSpec spec = of({offsets[0].numel() - 1, max_lengths[0]}, values.options());
+  spec.sizes.append(values.sizes().begin() + 1, values.sizes().end());
+  return spec;
+}
+
+TensorSpec padded_to_jagged(const at::Tensor& dense, at::TensorList offsets, std::optional<int64_t> total_length) {
+  TORCH_CHECK(offsets.size() == 1, "jagged tensors have one ragged dimension, but got ", offsets.size(), " offsets");
+  TORCH_CHECK(dense.dim() > 1, "expected a batch of padded parts, but got sizes ", dense.sizes());
+  TensorSpec spec = of({*total_length}, dense.options());
+  spec.sizes.append(dense.sizes().begin() + 2, dense.sizes().end());
+  return spec;
 }
 
 TensorSpecs<2> fake_quantize(const at::Tensor& self) { return {like(self), like(self, at::kBool)}; }

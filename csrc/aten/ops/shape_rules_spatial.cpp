@@ -130,6 +130,13 @@ void check_plain_convolution(const at::Tensor& self, const at::Tensor& weight, a
   }
 }
 
+// Kernels find this out as they start, which is late where the sample is too large to be rehearsed.
+void check_dtype_of_grid(const at::Tensor& input, const at::Tensor& grid) {
+  const at::ScalarType dtype = input.scalar_type();
+  TORCH_CHECK((dtype != at::kFloat && dtype != at::kDouble) || grid.scalar_type() == dtype, "expected scalar type ",
+              at::toString(dtype), " but found ", at::toString(grid.scalar_type()));
+}
+
 }  // namespace
 
 TensorSpec in_suggested_format(const at::Tensor& self) { return in_suggested_format(self, self.sizes()); }
@@ -326,12 +333,14 @@ TensorSpec grid_sample(const at::Tensor& input, const at::Tensor& grid) {
   if (grid.dim() == 4) at::native::check_grid_sampler_2d(input, grid);
   TORCH_CHECK(input.dim() == grid.dim(), "grid_sampler(): expected 5D input and grid with same number of dimensions, ",
               "but got input with sizes ", input.sizes(), " and grid with sizes ", grid.sizes());
+  check_dtype_of_grid(input, grid);
   c10::SmallVector<int64_t, 6> sizes = {input.size(0), input.size(1)};
   for (int64_t i = 1; i + 1 < grid.dim(); ++i) sizes.push_back(grid.size(i));
   return of(sizes, input.options());
 }
 
 TensorSpecs<2> grid_sample_backward(const at::Tensor& input, const at::Tensor& grid, std::array<bool, 2> output_mask) {
+  check_dtype_of_grid(input, grid);
   return {output_mask[0] ? contiguous_like(input) : none(), contiguous_like(grid)};
 }
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import fnmatch
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -180,10 +180,10 @@ def waiting(stats: dict[str, dict[str, int]]) -> list[str]:
 
 
 @contextlib.contextmanager
-def on_device(note: Callable[[dict], None], *, waits_allowed: bool, known: Container[str] = ()) -> Iterator[None]:
+def on_device(note: Callable[[dict], None], *, waits_allowed: bool) -> Iterator[None]:
     """Runs a block on npu: no operator of it may fall back, nor wait for the device unless `waits_allowed`.
 
-    `note` is given the counters of the operators that were called; those of `known` may wait in any case.
+    `note` is given the counters of the operators that were called.
     """
     torch.npu.synchronize()
     torch.npu.op_stats(reset=True)
@@ -192,5 +192,5 @@ def on_device(note: Callable[[dict], None], *, waits_allowed: bool, known: Conta
     note(stats)
     fallbacks = [name for name, counts in stats.items() if counts["fallback"]]
     assert not fallbacks, f"operators without a route: {fallbacks}"
-    waits = [] if waits_allowed else [name for name in waiting(stats) if name not in known]
+    waits = [] if waits_allowed else waiting(stats)
     assert not waits, f"operators that waited for the device: {waits}"

@@ -1,7 +1,6 @@
 """PyTorch's own samples of jagged tensors (njt_op_db): npu against CPU, forward and gradients, bit by bit.
 
-What the CPU refuses npu refuses in the same words. Only what host_waits.yaml names may wait for the device, and the
-operators of WAITING.
+What the CPU refuses npu refuses in the same words. Only what host_waits.yaml names may wait for the device.
 """
 
 from __future__ import annotations
@@ -24,8 +23,6 @@ QUICK_SAMPLES, SAMPLES = 2, 12
 UNINITIALISED = ("empty_like",)
 # PyTorch's derivative of several parts of a jagged tensor ends the process, on the CPU too.
 WITHOUT_DERIVATIVE = ("split_with_sizes",)
-# PyTorch's kernels that walk the parts of jagged tensors on the host.
-WAITING = ("aten::_jagged_to_padded_dense_forward", "aten::_padded_dense_to_jagged_forward")
 
 
 def cases() -> Iterator:
@@ -58,7 +55,7 @@ def test_like_cpu(op, note_operators, record_property):
     note = functools.partial(note_operators, test=f"njt_op_db:{op.full_name}", dtype="float32")
     differences = Differences()
     refusal = "there are none"
-    with on_device(note, waits_allowed=may_wait(f"{op.full_name} jagged"), known=WAITING):
+    with on_device(note, waits_allowed=may_wait(f"{op.full_name} jagged")):
         for mode in modes:
             for i, sample in enumerate(samples_of(op, requires_grad=mode is backward)):
                 random = draws(op.full_name, sample) or op.full_name in UNINITIALISED

@@ -1,0 +1,63 @@
+// Operators that PyTorch composes of CPU kernels for tensors of all devices: the same, composed of operators of npu.
+#include <ATen/native/UnaryOps.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/native_batch_norm.h>
+#include <ATen/ops/range.h>
+#include <torch/library.h>
+
+#include <tuple>
+
+#include "aten/ops/counted.h"
+#include "aten/ops/iterator.h"
+
+namespace npu::aten {
+namespace {
+
+using OptionalTensor = std::optional<at::Tensor>;
+
+std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> batch_norm_no_update(
+    const at::Tensor& input, const OptionalTensor& weight, const OptionalTensor& bias,
+    const OptionalTensor& running_mean, const OptionalTensor& running_var, double momentum, double eps) {
+  auto [output, mean, inverse_deviation] =
+      at::native_batch_norm(input, weight, bias, running_mean, running_var, /*training=*/false, momentum, eps);
+  return {output, mean, inverse_deviation, at::empty({0}, input.options().dtype(at::kByte))};
+}
+
+at::Tensor& range_without_step(const at::Scalar& start, const at::Scalar& end, at::Tensor& out) {
+  return at::range_outf(start, end, 1, out);
+}
+
+constexpr ArgumentName kKaiserNames[] = {{"out", Operand::Access::kWrite}, {"self"}, {"window_length"}, {"beta"}};
+
+void run_kaiser_window(const TaskContext& context, const void* block) {
+  ArgumentReader in(context, block);
+  const Plan plan(in);
+  const auto window_length = in.read<int64_t>();
+  const auto beta = in.read<double>();
+  plan.run(at::native::kaiser_window_stub, window_length, beta);
+}
+constexpr TaskInfo kKaiserWindow = make_task("aten::kaiser_window", run_kaiser_window, kVectorEngine);
+
+// What kaiser_window does to the positions in a window.
+void kaiser_window(at::TensorIteratorBase& iterator, const int64_t window_length, const double beta) {
+  if (iterator.numel() == 0) return;
+  ArgumentWriter arguments(kKaiserNames);
+  TORCH_INTERNAL_ASSERT(write_plan(iterator, {}, arguments));
+  arguments.write(window_length);
+  arguments.write(beta);
+  arguments.launch(kKaiserWindow);
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+  m.impl("_batch_norm_no_update", counted<OpId::_batch_norm_no_update, Route::kLibrary, batch_norm_no_update>);
+  m.impl("range.out_", counted<OpId::range_out_, Route::kLibrary, range_without_step>);
+}
+
+}  // namespace
+}  // namespace npu::aten
+
+namespace at::native {
+
+REGISTER_PRIVATEUSE1_DISPATCH(kaiser_window_stub, &npu::aten::kaiser_window)
+
+}  // namespace at::native
