@@ -18,7 +18,7 @@ QUICK = ("add", "transposed", "sum", "index_put", "mm", "cat")
 WORKERS = ("1", "2", "5")
 TILES = ("1", "100")
 # Operators whose vector and scalar loops in PyTorch round differently: a tile of one element takes the scalar one.
-LAST_BITS = ("atanh", "sinh")
+LAST_BITS = ("atanh", "sinh", "linalg.eig")  # the last divides complex numbers
 
 
 @pytest.mark.parametrize(
