@@ -41,7 +41,7 @@ CPU_DIFFERS = {
     ),
     **why(
         "the CPU's choice of kernel decides how small gradients lie",
-        *("nn.functional.conv2d backward channels_last", "nn.functional.conv_transpose?d backward channels_last"),
+        "nn.functional.conv_transpose3d backward channels_last",
     ),
     **why(
         "the CPU refuses to derive where the gradient would not be contiguous",
