@@ -16,7 +16,10 @@ TENSOR_TYPE = re.compile(r"\bnpu(\w+)Type\b")  # what PyTorch calls torch.FloatT
 POSITION = re.compile(r"\S+\.(?:cpp|h):\d+: ")
 RAGGED = re.compile(r"\bj\d+\b")  # the size of a ragged dimension, numbered as they come
 # What PyTorch says once of whatever tensor comes first, those that kernels make for themselves included.
-HINTS = ("ComplexHalf support is experimental", "Sparse CSR tensor support is in beta", "Sparse invariant checks are")
+HINTS = (
+    "ComplexHalf support is experimental", "Sparse CSR tensor support is in beta", "Sparse invariant checks are",
+    "TypedStorage is deprecated",
+)  # fmt: skip
 SHOWN = 12  # differences of one test
 
 
