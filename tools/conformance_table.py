@@ -105,7 +105,8 @@ def markdown(areas: dict[str, Entry], waiting: list[str]) -> Iterator[str]:
         yield "\nNot run yet:\n"
         yield from (f"- {title}" for title in waiting)
     yield "\n## Differences\n"
-    yield from reasons({title: by_reason(area["differences"]) for title, area in titled(areas)}, "None.")
+    none = "None in the areas above that have run." if waiting else "None."
+    yield from reasons({title: by_reason(area["differences"]) for title, area in titled(areas)}, none)
     figures = {title: area["figures"] for title, area in titled(areas) if area["figures"]}
     for title, tests in figures.items():
         yield f"\n## Figures: {title}\n"

@@ -85,6 +85,13 @@ def test_document_groups_differences_by_reason(tmp_path: Path):
     assert json.loads((tmp_path / "conformance.json").read_text())["areas"]["few"]["figures"]
 
 
+def test_no_differences_speaks_of_areas_that_have_run():
+    same = {"few": entry(Outcome("t::a", "passed"))}
+    assert table.document("", same, {"few": "Few"}).endswith("## Differences\n\nNone.\n")
+    waiting = table.document("", same, {"few": "Few", "later": "Later"})
+    assert waiting.endswith("## Differences\n\nNone in the areas above that have run.\n")
+
+
 def test_figures_are_summed_unless_those_of_each_test_are_wanted():
     outcomes = [Outcome(f"t::{i}", "passed", figures={"compared": i, "refused": 1}) for i in (2, 3)]
     sums = table.entry(Area("few", "Few", ()), compare(outcomes))["figures"]
