@@ -4,6 +4,12 @@ C++ headers are included by path: ``<aten/ops/custom_operator.h>``, ``<aten/brid
 With CMake, ``find_package(torch_npu_lite)`` does the same. docs/custom_operators.md has examples.
 """
 
+import os
+import shutil
+import sys
+import sysconfig
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,16 +31,35 @@ def _link_flags() -> list[str]:
     return [*flags, "-ltorch_npu_lite", "-lnpu_runtime"]
 
 
+@contextmanager
+def _ninja_on_path() -> Iterator[None]:
+    """Lets PyTorch find the ninja of this Python environment, whether or not the environment is activated."""
+    scripts, path = sysconfig.get_path("scripts"), os.environ.get("PATH", os.defpath)
+    searched = f"{scripts}{os.pathsep}{path}"
+    if not shutil.which("ninja", path=searched):
+        raise RuntimeError(
+            f"building an extension needs ninja, which is neither in {scripts} nor on PATH. "
+            f'Install it with: "{sys.executable}" -m pip install ninja'
+        )
+    os.environ["PATH"] = searched
+    try:
+        yield
+    finally:
+        os.environ["PATH"] = path
+
+
 def load(name: str, sources: str | list[str], **options: Any) -> Any:
     """Compiles and loads an extension now: ``torch.utils.cpp_extension.load`` and its options.
 
-    Does nothing but load when neither sources nor options have changed since the last time.
+    Does nothing but load when neither sources nor options have changed since the last time. Needs ninja, of this Python
+    environment or on ``PATH``: RuntimeError when there is none.
     """
     from torch.utils import cpp_extension
 
     options["extra_include_paths"] = [*(options.get("extra_include_paths") or []), *include_paths()]
     options["extra_ldflags"] = [*(options.get("extra_ldflags") or []), *_link_flags()]
-    return cpp_extension.load(name, sources, **options)
+    with _ninja_on_path():
+        return cpp_extension.load(name, sources, **options)
 
 
 def NpuExtension(name: str, sources: list[str], **options: Any) -> Any:  # noqa: N802  (as CUDAExtension)

@@ -8,13 +8,16 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
 import torch
+import torch.utils.cpp_extension
 from shared import ROOT, child_environment
 
 import torch_npu_lite
+from torch_npu_lite import cpp_extension
 from torch_npu_lite.testing import Gate
 
 EXAMPLE = ROOT / "examples" / "custom_operator"
@@ -31,7 +34,6 @@ def example(tmp_path_factory):
         pytest.skip("the package was built without its headers; cmake --install or pip install brings them")
     patch = pytest.MonkeyPatch()
     patch.setenv("TORCH_EXTENSIONS_DIR", str(tmp_path_factory.mktemp("extensions")))
-    patch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     patch.syspath_prepend(EXAMPLE)
     yield importlib.import_module
     patch.undo()
@@ -59,6 +61,18 @@ def test_every_piece_of_the_document_is_in_the_example(example):
     pieces = re.findall(r"^```(\w+)\n(.*?)^```", (ROOT / "docs" / "custom_operators.md").read_text(), re.M | re.S)
     assert len(pieces) > 12
     assert [text for _, text in pieces if text not in sources and "opcheck" not in text] == []
+
+
+def test_ninja_of_the_environment_is_found_or_asked_for(tmp_path, monkeypatch):
+    (tmp_path / "ninja").touch(mode=0o755)
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setattr(torch.utils.cpp_extension, "load", lambda *_, **__: shutil.which("ninja"))
+    monkeypatch.setattr(sysconfig, "get_path", lambda _: str(tmp_path))
+    assert cpp_extension.load("nothing", []) == str(tmp_path / "ninja")
+    (tmp_path / "ninja").unlink()
+    with pytest.raises(RuntimeError, match=rf"needs ninja, .* neither in {tmp_path} nor on PATH.*-m pip install ninja"):
+        cpp_extension.load("nothing", [])
+    assert os.environ["PATH"] == "/nowhere"
 
 
 def test_the_scripts_run(example):
