@@ -76,6 +76,7 @@ _KEYS: dict[str, Callable[[OpRow], Any]] = {
     "operator": lambda row: row.operator,
 }
 _TITLES = ("operator", "calls", "by route", "host waits", "tasks", "queued ms", "run ms", "the host waited for")
+_NO_TIMES = "(no times: they are recorded within torch.npu.record_op_times())"
 _NUMBERS = {1, 3, 4, 5, 6}  # columns that are aligned to the right
 
 
@@ -103,7 +104,8 @@ class OpReport:
         ]
         rule = "-" * max(map(len, text))
         note = [f"({self.hidden} more operators)"] if self.hidden else []
-        return "\n".join([text[0], rule, *text[1:-1], *note, rule, text[-1]])
+        hint = [] if self.total.tasks else [_NO_TIMES]
+        return "\n".join([text[0], rule, *text[1:-1], *note, rule, text[-1], *hint])
 
     def _repr_html_(self) -> str:
         """For notebooks."""
