@@ -55,7 +55,7 @@ def quick_samples() -> None:
             sys.modules[name].extract_test_fn = running_test_case
 
 
-RECORDING = bool(os.environ.get("NPU_RECORD_OP_TESTS"))
+RECORDING = bool(os.environ.get("RECORD_OP_TESTS"))
 entered: dict[str, set[tuple[str, str]]] = {}  # operator -> (test, dtype), for tools/op_report.py
 
 
@@ -80,12 +80,15 @@ def note_test(request: pytest.FixtureRequest, note_operators: Callable[..., None
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """Records what was noted when NPU_RECORD_OP_TESTS is set: one line an operator, so that changes are readable."""
+    """Adds what was noted to the record when RECORD_OP_TESTS is set: a line an operator, for readable changes."""
     if not entered or not RECORDING:
         return
-    lines = []
-    for operator, uses in sorted(entered.items()):
-        dtypes = sorted({dtype for _, dtype in uses if dtype})
-        tests = sorted({test for test, _ in uses}, key=lambda test: (len(test), test))
-        lines.append(f"{json.dumps(operator)}: {json.dumps({'dtypes': dtypes, 'tests': tests[:5]})}")
-    (ROOT / "test" / "aten" / "op_tests.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    path = ROOT / "test" / "aten" / "op_tests.json"
+    record = json.loads(path.read_text()) if path.exists() else {}
+    for operator, uses in entered.items():
+        known = record.get(operator, {"dtypes": [], "tests": []})
+        dtypes = sorted({*known["dtypes"], *(dtype for _, dtype in uses if dtype)})
+        tests = sorted({*known["tests"], *(test for test, _ in uses)}, key=lambda test: (len(test), test))
+        record[operator] = {"dtypes": dtypes, "tests": tests[:5]}
+    lines = (f"{json.dumps(operator)}: {json.dumps(uses)}" for operator, uses in sorted(record.items()))
+    path.write_text("{\n" + ",\n".join(lines) + "\n}\n")

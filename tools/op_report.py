@@ -5,8 +5,8 @@ Operators on sparse, nested and quantized tensors carry their dispatch key: "_co
     python tools/op_report.py [--operator PATTERN] [--route ROUTE] [--counts]
 
 Routes come from csrc/aten/ops/npu_functions.yaml and npu_layouts.yaml. Dtypes and tests are those that the test suite
-has seen, recorded in test/aten/op_tests.json:
-    NPU_RECORD_OP_TESTS=1 python -m pytest test/aten test/framework/opinfo -m ""
+has seen, recorded in test/aten/op_tests.json. Tests add to the record, all of them or some:
+    RECORD_OP_TESTS=1 python -m pytest test/framework/opinfo/test_ops.py -k hypot -m ""
 """
 
 import argparse
