@@ -107,8 +107,81 @@ def test_children_are_replaced_after_a_number_of_tests(area: Area):
 
 def test_file_that_cannot_be_imported_is_a_failure(area: Area):
     write(area, "import no_such_module\n")
+    outcomes, printed = run(area)
+    reason = "ModuleNotFoundError: No module named 'no_such_module'"
+    assert outcomes["test_mixed.py"].text() == reason
+    assert not outcomes["test_mixed.py"].is_test
+    assert f"failed: test_mixed.py: not collected: {reason}" in printed
+
+
+def test_death_between_tests_says_that_none_was_running(area: Area):
+    write(area, "import pytest\n@pytest.mark.parametrize('i', range(8))\ndef test_many(i): pass\n")
+    (area.directory / "conftest.py").write_text(
+        textwrap.dedent("""
+        import os, pytest
+        @pytest.hookimpl(wrapper=True, tryfirst=True)
+        def pytest_runtest_logfinish(nodeid):
+            yield
+            if nodeid.endswith("[0]"): os._exit(3)
+        """)
+    )
     outcomes, _ = run(area)
-    assert outcomes["test_mixed.py"].text() == "ModuleNotFoundError: No module named 'no_such_module'"
+    reason = "the process ended with exit code 3, between tests: after test_mixed.py::test_many[0]"
+    assert {o.id.split("::")[-1]: o.text() for o in outcomes.values() if not o.passed} == {
+        "test_many[1]": f"crashed: {reason}"
+    }
+
+
+def test_skipped_subtests_leave_a_test_passed_if_others_pass(area: Area):
+    write(
+        area,
+        """
+        import unittest
+        class TestParts(unittest.TestCase):
+            def parts(self, *skipped):
+                for i in range(3):
+                    with self.subTest(i=i):
+                        if i in skipped: self.skipTest(f"no {i}")
+            def test_some(self): self.parts(1)
+            def test_none(self): self.parts(0, 1, 2)
+            def test_fails(self):
+                self.parts(1)
+                self.fail("last")
+        """,
+    )
+    outcomes, _ = run(area)
+    assert {name: (outcome.result, outcome.reason) for name, outcome in outcomes.items()} == {
+        "test_some": ("passed", ""),
+        "test_none": ("skipped", "no 0"),
+        "test_fails": ("failed", "AssertionError: last"),
+    }
+
+
+def test_late_errors_of_the_device_fail_the_test_that_left_them(area: Area):
+    write(
+        area,
+        """
+        import pytest, torch, torch_npu_lite
+        @pytest.fixture
+        def index_out_of_range():
+            yield
+            indices = [torch.tensor([i], device="npu") for i in (7, 8)]  # copies would report what is pending
+            for i in indices: torch.ones(3, device="npu")[i]
+        def test_before(): torch.ones(3, device="npu")
+        def test_leaves(index_out_of_range): pass
+        def test_leaves_and_skips(index_out_of_range): pytest.skip("elsewhere")
+        def test_leaves_and_fails(index_out_of_range): assert 1 + 1 == 3, "wrong sum"
+        def test_after(): torch.npu.synchronize()
+        """,
+    )
+    outcomes, _ = run(area)
+    assert outcomes["test_before"].passed and outcomes["test_after"].passed
+    for name in ("test_leaves", "test_leaves_and_skips"):
+        assert outcomes[name].result == "failed"
+        assert outcomes[name].reason.startswith("reported later: AcceleratorError: aten::index.Tensor failed on npu:0")
+    assert outcomes["test_leaves_and_fails"].reason == "AssertionError: wrong sum"
+    for name in ("test_leaves", "test_leaves_and_skips", "test_leaves_and_fails"):
+        assert all(f"index {i} is out of bounds" in outcomes[name].details for i in (7, 8))
 
 
 def test_wrong_path_says_so(area: Area):

@@ -94,6 +94,21 @@ def test_report_says_what_passes_on_the_cpu_only(command: Command, checkout: Pat
     assert f"  2 x {reason}\n      {name}wants_cpu_float32\n" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("program", "reason"),
+    [
+        ("import no_such_module", "ModuleNotFoundError: No module named 'no_such_module'"),
+        ("import os; os._exit(3)", "the process ended with exit code 3"),
+    ],
+)
+def test_file_that_cannot_be_imported_is_a_failure(
+    command: Command, checkout: Path, capsys: pytest.CaptureFixture, program: str, reason: str
+):
+    (checkout / "test" / "test_few.py").write_text(f"{program}  # instead of instantiate_device_type_tests()\n")
+    assert command("--src", checkout) == 1
+    assert f"  1 x not collected: {reason}\n      test/test_few.py\n" in capsys.readouterr().out
+
+
 def test_folders_that_are_named_like_test_files_are_searched(checkout: Path):
     inner = checkout / "test" / "test_folder.py"
     inner.mkdir()

@@ -48,7 +48,10 @@ class Area:
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """What became of one test: `result` is one of RESULTS, `reason` one line unless it passed."""
+    """What became of one test: `result` is one of RESULTS, `reason` one line unless it passed.
+
+    Or, if `is_test` is false, why the tests of a file could not be collected; its id is the file's.
+    """
 
     id: str
     result: str
@@ -56,6 +59,7 @@ class Outcome:
     seconds: float = 0
     details: str = ""  # the end of a failure's report or of a dead child's output
     figures: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # what the test gave to record_property
+    is_test: bool = True
 
     @property
     def passed(self) -> bool:
@@ -84,7 +88,8 @@ class Journal:
             whole, newline, _ = path.read_bytes().rpartition(b"\n")
             os.truncate(path, len(whole + newline))
             for line in whole.splitlines():
-                self.outcomes.setdefault((outcome := Outcome(**json.loads(line))).id, outcome)
+                outcome = Outcome(**json.loads(line))
+                self.outcomes[outcome.id] = outcome
         self.file = path.open("a" if resume else "w")
 
     def write(self, outcome: Outcome) -> None:
@@ -102,8 +107,10 @@ class Comparison:
 
     passed_on_cpu: int = 0
     passed_on_npu: int = 0
+    passed: list[str] = dataclasses.field(default_factory=list)  # their ids, of those passed on npu
     skipped: dict[str, int] = dataclasses.field(default_factory=dict)  # passed on neither: reason -> tests
-    differences: dict[str, str] = dataclasses.field(default_factory=dict)  # passed on the CPU only: id -> reason
+    # Passed on the CPU only, or not collected: id -> reason.
+    differences: dict[str, str] = dataclasses.field(default_factory=dict)
     failures: dict[str, str] = dataclasses.field(default_factory=dict)  # of differences, those that failed: id -> how
     figures: dict[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)  # of tests that record properties
 
@@ -122,16 +129,30 @@ def generic_id(test: str, device: str) -> str:
     return re.sub(rf"(::\w+?){suffix}::(\w+)_{device}(?=_|$|\[)", r"\1::\2", test)
 
 
+def tests_of(outcomes: Iterable[Outcome], device: str, found: Comparison) -> dict[str, Outcome]:
+    """The outcomes of tests by generic id. What was not collected is noted as a failure, on whatever device."""
+    tests: dict[str, Outcome] = {}
+    for outcome in outcomes:
+        if outcome.is_test:
+            tests[generic_id(outcome.id, device)] = outcome
+        else:
+            found.differences[outcome.id] = f"not collected: {outcome.text()}"
+            found.failures[outcome.id] = outcome.result
+    return tests
+
+
 def compare(npu: Iterable[Outcome], cpu: Iterable[Outcome] | None = None, cpu_only: str = Area.cpu_only) -> Comparison:
     """Compares outcomes by id. Without `cpu` each test compares itself: those that skip do not pass on the CPU."""
     found = Comparison()
-    on_cpu = None if cpu is None else {generic_id(outcome.id, "cpu"): outcome for outcome in cpu}
-    on_npu = {generic_id(outcome.id, "npu"): outcome for outcome in npu}
+    on_npu = tests_of(npu, "npu", found)
+    on_cpu = None if cpu is None else tests_of(cpu, "cpu", found)
     for test, outcome in on_npu.items():
         reference = outcome if on_cpu is None else on_cpu.get(test)
         expected = outcome.result != "skipped" if on_cpu is None else reference is not None and reference.passed
         found.passed_on_cpu += expected
-        found.passed_on_npu += outcome.passed
+        if outcome.passed:
+            found.passed_on_npu += 1
+            found.passed.append(test)
         if outcome.figures:
             found.figures[test] = outcome.figures
         if expected and not outcome.passed:

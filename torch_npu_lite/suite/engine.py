@@ -16,7 +16,11 @@ SHARD = 50  # tests that a child is given at a time, at most
 
 
 class CollectionError(RuntimeError):
-    """The child ended before it had collected the tests; the message holds the end of its output."""
+    """The child ended before it had collected the tests, for `reason`; the message holds the end of its output too."""
+
+    def __init__(self, title: str, end: ChildEndedError) -> None:
+        super().__init__(f"{title}: no tests collected, {end.reason}:\n{end.output}")
+        self.reason = end.reason
 
 
 class Run:
@@ -76,12 +80,13 @@ class Run:
         try:
             collected = next(child.events_of(COLLECT_TIMEOUT))
         except ChildEndedError as end:
-            raise CollectionError(f"{self.area.title}: no tests collected, {end.reason}:\n{end.output}") from None
+            raise CollectionError(self.area.title, end) from None
         with self.lock:
             for error in collected["errors"]:
                 self.chosen.add(error["id"])
                 if error["id"] not in self.journal.outcomes:
-                    self.journal.write(Outcome(error["id"], "failed", error["reason"], details=error["details"]))
+                    self.progress.line(f"  failed: {error['id']}: not collected: {error['reason']}")
+                    self.journal.write(Outcome(**error, result="failed", is_test=False))
         return list(collected["ids"])
 
     def serve(self, child: Child | None) -> None:
@@ -116,7 +121,7 @@ class Run:
     def run_shard(self, child: Child, shard: list[str]) -> bool:
         """Runs tests in a child. False when it died: what it was running is recorded, the rest waits for another."""
         left = dict.fromkeys(shard)
-        running = shard[0]
+        running: str | None = None
         try:
             child.run(shard)
             for event in child.events_of(self.area.timeout):
@@ -131,10 +136,13 @@ class Run:
                     left.pop(event["id"], None)
                     self.record(Outcome(**event))
         except ChildEndedError as end:
-            # A child that dies between two tests is charged to the next one: it is known only that none was running.
-            test = running if running in left else next(iter(left), running)
+            if running in left:
+                test, reason = running, end.reason
+            else:  # charged to the next test, or to the last one: it is known only that none was running
+                test = next(iter(left), shard[-1])
+                reason = f"{end.reason}, between tests: {f'after {running}' if running else 'before the first one'}"
             left.pop(test, None)
-            self.record(Outcome(test, end.result, end.reason, details=end.output))
+            self.record(Outcome(test, end.result, reason, details=end.output))
             with self.lock:
                 self.waiting.extendleft(reversed(left))
         return False

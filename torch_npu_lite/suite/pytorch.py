@@ -90,14 +90,14 @@ def area_of(file: str, src: Path, options: argparse.Namespace) -> Area:
 
 
 def run_file(area: Area, device: str, options: argparse.Namespace) -> list[Outcome]:
-    """Outcomes of a file's device-type tests; a file that takes its process down while collected is one crash."""
+    """Outcomes of a file's device-type tests; a file that takes its process down while collected is one failure."""
     journal = options.journal / f"{area.name}.{device}.jsonl"
     run = Run(area.on(device), journal, options.jobs, make_progress(), resume=options.resume)
     try:
         run.run(lambda test: generic_id(test, device) != test)
     except CollectionError as error:
         print(f"  {error}")
-        return [Outcome(area.title, "crashed", "no tests collected")]
+        return [Outcome(area.title, "failed", error.reason, is_test=False)]
     return run.outcomes
 
 
@@ -109,7 +109,7 @@ def print_results(results: dict[str, Comparison]) -> None:
         print(f"{file:{width}}{found.passed_on_cpu:15}{found.passed_on_npu:15}{skipped:9}{len(found.differences):13}")
     differences = {test: reason for found in results.values() for test, reason in found.differences.items()}
     if differences:
-        print("\nPass on the CPU and not on npu:")
+        print("\nPass on the CPU and not on npu, or cannot be collected:")
     for reason, tests in by_reason(differences).items():
         print(f"  {len(tests)} x {reason}")
         print("".join(f"      {test}\n" for test in tests[:EXAMPLES]), end="")
@@ -118,8 +118,9 @@ def print_results(results: dict[str, Comparison]) -> None:
 
 
 def main(options: argparse.Namespace) -> int:
-    """Runs what the command line asks for. Returns 1 when a test fails on npu that passes on the CPU, 2 for bad input.
+    """Runs what the command line asks for. Returns 2 for bad input.
 
+    Returns 1 when a test fails on npu that passes on the CPU, or when the tests of a file cannot be collected.
     A test that PyTorch itself leaves out on npu, such as one for the CPU only, is reported and is no failure.
     """
     devices = options.devices.split(",")

@@ -42,8 +42,39 @@ def reason_of(report: pytest.TestReport | pytest.CollectReport) -> str:
     return first_line(errors[0].removeprefix("E ") if errors else report.longreprtext)
 
 
+def late_errors() -> list[str]:
+    """What the devices of npu still have to report, when the test has brought them up; waits for all that is queued."""
+    npu = getattr(sys.modules.get("torch"), "npu", None)
+    if npu is None or not npu.is_initialized():
+        return []
+    found: list[str] = []
+    for device in range(npu.device_count()):
+        while (error := late_error(npu, device)) and error not in found[-1:]:  # a lost device says the same for ever
+            found.append(error)
+    return found
+
+
+def late_error(npu: Any, device: int) -> str:
+    """The device's next pending error, which a synchronising call takes off; empty when there is none."""
+    try:
+        npu.synchronize(device)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return ""
+
+
+def charged(result: dict[str, Any], late: list[str]) -> dict[str, Any]:
+    """A test's result with the errors of the device that it has left behind: they fail it."""
+    if not late:
+        return result
+    details = "\n".join([*result.get("details", "").splitlines(), "errors that the device reported later:", *late])
+    if result["result"] in ("failed", "xfailed"):
+        return {**result, "details": details}
+    return {**result, "result": "failed", "reason": first_line(f"reported later: {late[0]}"), "details": details}
+
+
 def result_of(reports: list[pytest.TestReport]) -> dict[str, Any]:
-    """One result from a test's set-up, call, clean-up and subtests: the worst of them."""
+    """One result from a test's set-up, call, clean-up and subtests: the worst, but some subtests may be skipped."""
     result: dict[str, Any] = {
         "seconds": round(sum(report.duration for report in reports), 3),
         "figures": {name: value for report in reports for name, value in report.user_properties},
@@ -51,6 +82,9 @@ def result_of(reports: list[pytest.TestReport]) -> dict[str, Any]:
     if failed := next((report for report in reports if report.failed), None):
         details = "\n".join(failed.longreprtext.splitlines()[-DETAIL_LINES:])
         return {"result": "failed", "reason": reason_of(failed), "details": details, **result}
+    subtests = [report for report in reports if isinstance(report, pytest.SubtestReport)]
+    if any(report.passed for report in subtests):
+        reports = [report for report in reports if report not in subtests]
     if skipped := next((report for report in reports if report.skipped), None):
         return {
             "result": "xfailed" if hasattr(skipped, "wasxfail") else "skipped",
@@ -111,7 +145,7 @@ class Worker:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_logfinish(self, nodeid: str) -> Iterator[None]:
         yield
-        self.send("outcome", id=nodeid, **result_of(self.reports))
+        self.send("outcome", id=nodeid, **charged(result_of(self.reports), late_errors()))
 
 
 if __name__ == "__main__":
