@@ -141,8 +141,8 @@ def run_areas(areas: list[Area], options: argparse.Namespace) -> tuple[dict[str,
         except CollectionError as error:  # the other areas can still run
             findings.append(f"{area.name}: {error}")
             continue
-        result = results[area.name] = table.entry(area, found)
-        findings += table.regressions(area.name, result, stored.get(area.name), whole=not options.keyword)
+        results[area.name] = table.entry(area, found)
+        findings += table.regressions(area.name, found, stored.get(area.name), whole=not options.keyword)
     return results, findings
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import collections
+import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +32,25 @@ def entry(area: Area, found: Comparison) -> Entry:
         "torch": torch.__version__,
         "passed_on_cpu": found.passed_on_cpu,
         "passed_on_npu": found.passed_on_npu,
+        "files": {file: fingerprint(tests) for file, tests in by_file(found.passed).items()},
         "skipped": dict(sorted(found.skipped.items())),
         "differences": dict(sorted(found.differences.items())),
         "failures": dict(sorted(found.failures.items())),
         "figures": dict(sorted(found.figures.items())) if area.figures_of_each else sums(found.figures),
     }
+
+
+def by_file(tests: Iterable[str]) -> dict[str, set[str]]:
+    """Test ids by the file that the tests are in."""
+    files: dict[str, set[str]] = {}
+    for test in sorted(tests):
+        files.setdefault(test.split("::", 1)[0], set()).add(test)
+    return files
+
+
+def fingerprint(tests: set[str]) -> dict[str, Any]:
+    """How many tests pass, and what tells whether they are the same ones; their ids would make the table huge."""
+    return {"passed": len(tests), "ids": hashlib.sha256("\n".join(sorted(tests)).encode()).hexdigest()[:16]}
 
 
 def sums(figures: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, float]]:
@@ -53,29 +68,42 @@ def summary(area: Entry | None) -> str:
     return f"{area['passed_on_cpu']} passed on CPU, {area['passed_on_npu']} on npu, {skipped} skipped"
 
 
-def regressions(name: str, new: Entry, old: Entry | None, *, whole: bool) -> list[str]:
+def regressions(name: str, new: Comparison, old: Entry | None, *, whole: bool) -> list[str]:
     """What is worse than the stored table says; `whole` tells that no test of the area was left out.
 
     A difference is worse when the table has none for the test, or when the test fails in a way that it did not. Tests
-    that are skipped for a reason, or no longer there, are counted: the table does not name them.
+    that are skipped, renamed or no longer there are seen by the files they are in: the table does not name them.
     """
     known, failures = (old["differences"], old.get("failures", {})) if old else ({}, {})
-    found = [
-        f"{name}: {test}: {reason}"
-        for test, reason in new["differences"].items()
-        if test not in known or new["failures"].get(test) not in (None, failures.get(test))
-    ]
+    worse = {
+        test: reason
+        for test, reason in new.differences.items()
+        if test not in known or new.failures.get(test) not in (None, failures.get(test))
+    }
+    found = [f"{name}: {test}: {reason}" for test, reason in worse.items()]
     if old is None or not whole:
         return found
     hint = "--update accepts it"
-    for reason, count in new["skipped"].items():
+    for reason, count in new.skipped.items():
         more = count - old["skipped"].get(reason, 0)
         if more > 0:
             found.append(f"{name}: {more} tests more are skipped than the table says: {reason}; {hint}")
-    lost = old["passed_on_npu"] - new["passed_on_npu"]
-    if lost > len(found):
+    if "files" in old:
+        found += [f"{name}: {file}; {hint}" for file in changed_files(new, old, worse.keys())]
+    elif (lost := old["passed_on_npu"] - new.passed_on_npu) > len(worse):
         found.append(f"{name}: {lost} tests fewer pass on npu than the table says: were they removed? {hint}")
     return found
+
+
+def changed_files(new: Comparison, old: Entry, worse: Iterable[str]) -> Iterator[str]:
+    """Files where not the tests pass that the table counts. `worse` tests, reported already, may be old or new."""
+    known = old["differences"].keys()
+    passed, counted = by_file(new.passed), by_file({*new.passed} - known)
+    with_worse = by_file({*new.passed, *worse} - known)
+    for file, stored in old["files"].items():
+        if stored not in [fingerprint(tests.get(file, set())) for tests in (counted, with_worse)]:
+            count = len(passed.get(file, ()))
+            yield f"{file}: {count} tests pass that are not the {stored['passed']} of the table"
 
 
 def write(root: Path, areas: dict[str, Entry], titles: dict[str, str]) -> None:

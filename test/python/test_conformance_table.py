@@ -24,47 +24,75 @@ def entry(*outcomes: Outcome) -> table.Entry:
     return table.entry(AREA, compare(outcomes))
 
 
-STORED = entry(Outcome("t::a", "passed"), Outcome("t::b", "passed"), Outcome("t::c", "xfailed", "rounds once more"))
+def regressions(*outcomes: Outcome, stored: table.Entry | None = None, whole: bool = True) -> list[str]:
+    return table.regressions("few", compare(outcomes), stored, whole=whole)
+
+
+A, B = Outcome("t::a", "passed"), Outcome("t::b", "passed")
+C = Outcome("t::c", "xfailed", "rounds once more")
+STORED = entry(A, B, C)
+OTHERS = "few: t: {} tests pass that are not the 2 of the table; --update accepts it"
 
 
 def test_same_results_are_no_regression():
-    assert table.regressions("few", STORED, STORED, whole=True) == []
+    assert regressions(A, B, C, stored=STORED) == []
 
 
 def test_test_that_fails_now_is_a_regression():
-    new = entry(Outcome("t::a", "passed"), Outcome("t::b", "hung", "no result after 1 s"))
-    assert table.regressions("few", new, STORED, whole=True) == ["few: t::b: hung: no result after 1 s"]
+    hung = Outcome("t::b", "hung", "no result after 1 s")
+    assert regressions(A, hung, C, stored=STORED) == ["few: t::b: hung: no result after 1 s"]
 
 
 def test_test_that_skips_now_is_a_regression_of_a_whole_run():
-    others = [Outcome(f"t::new_{i}", "passed") for i in range(3)]
-    new = entry(Outcome("t::a", "passed"), Outcome("t::b", "skipped", "not today"), *others)
-    assert table.regressions("few", new, STORED, whole=False) == []
-    (finding,) = table.regressions("few", new, STORED, whole=True)
-    assert finding == "few: 1 tests more are skipped than the table says: not today; --update accepts it"
+    others = [Outcome(f"u::new_{i}", "passed") for i in range(3)]
+    now = (A, Outcome("t::b", "skipped", "not today"), C, *others)
+    assert regressions(*now, stored=STORED, whole=False) == []
+    more = "few: 1 tests more are skipped than the table says: not today; --update accepts it"
+    assert regressions(*now, stored=STORED) == [more, OTHERS.format(1)]
 
 
-def test_removed_test_is_a_regression_of_a_whole_run():
-    new = entry(Outcome("t::a", "passed"))
-    assert table.regressions("few", new, STORED, whole=False) == []
-    (finding,) = table.regressions("few", new, STORED, whole=True)
+def test_test_that_skips_in_the_place_of_another_is_a_regression():
+    skipped = {name: Outcome(f"t::{name}", "skipped", "no") for name in "bc"}
+    stored = entry(A, skipped["b"], Outcome("t::c", "passed"))
+    assert regressions(A, B, skipped["c"], stored=stored) == [OTHERS.format(2)]
+
+
+@pytest.mark.parametrize("others", [(), (Outcome("t::new", "passed"),), (Outcome("u::new", "passed"),)])
+def test_removed_test_is_a_regression_of_a_whole_run_whatever_came_in_its_place(others: tuple[Outcome, ...]):
+    assert regressions(A, C, *others, stored=STORED, whole=False) == []
+    passed = 1 + sum(other.id.startswith("t::") for other in others)
+    assert regressions(A, C, *others, stored=STORED) == [OTHERS.format(passed)]
+
+
+def test_table_without_files_is_compared_by_counts():
+    stored = {key: value for key, value in STORED.items() if key != "files"}
+    assert regressions(A, B, C, stored=stored) == []
+    (finding,) = regressions(A, stored=stored)
     assert finding.startswith("few: 1 tests fewer pass on npu than the table says")
 
 
 def test_known_difference_that_becomes_a_failure_is_a_regression():
-    passing = [Outcome("t::a", "passed"), Outcome("t::b", "passed")]
-    crashing = entry(*passing, Outcome("t::c", "crashed", "signal SIGSEGV"))
-    assert table.regressions("few", crashing, STORED, whole=True) == ["few: t::c: crashed: signal SIGSEGV"]
-    assert table.regressions("few", crashing, crashing, whole=True) == []
-    failing = entry(*passing, Outcome("t::c", "failed", "ValueError: no"))
-    assert table.regressions("few", crashing, failing, whole=True) == ["few: t::c: crashed: signal SIGSEGV"]
-    assert table.regressions("few", STORED, failing, whole=True) == []
+    crashed, failed = Outcome("t::c", "crashed", "signal SIGSEGV"), Outcome("t::c", "failed", "ValueError: no")
+    assert regressions(A, B, crashed, stored=STORED) == ["few: t::c: crashed: signal SIGSEGV"]
+    assert regressions(A, B, crashed, stored=entry(A, B, crashed)) == []
+    assert regressions(A, B, crashed, stored=entry(A, B, failed)) == ["few: t::c: crashed: signal SIGSEGV"]
+    for better in (C, Outcome("t::c", "passed")):
+        assert regressions(A, B, better, stored=entry(A, B, failed)) == []
 
 
 def test_new_test_that_fails_is_a_regression():
-    new = entry(Outcome("t::a", "passed"), Outcome("t::b", "passed"), Outcome("t::d", "failed", "ValueError: no"))
-    assert table.regressions("few", new, STORED, whole=True) == ["few: t::d: ValueError: no"]
-    assert table.regressions("few", new, None, whole=True) == ["few: t::d: ValueError: no"]
+    failed = Outcome("t::d", "failed", "ValueError: no")
+    assert regressions(A, B, C, failed, stored=STORED) == ["few: t::d: ValueError: no"]
+    assert regressions(A, B, failed) == ["few: t::d: ValueError: no"]
+
+
+def test_file_that_cannot_be_collected_is_a_regression():
+    broken = Outcome("u.py", "failed", "ModuleNotFoundError: No module named 'u'", is_test=False)
+    finding = "few: u.py: not collected: ModuleNotFoundError: No module named 'u'"
+    assert regressions(A, B, C, broken, stored=STORED) == [finding]
+    assert table.regressions(
+        "few", compare([A, B, C, broken], [A, B, Outcome("t::c", "passed"), broken]), STORED, whole=True
+    ) == [finding]
 
 
 def test_document_groups_differences_by_reason(tmp_path: Path):
