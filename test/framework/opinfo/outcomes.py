@@ -18,8 +18,8 @@ POSITION = re.compile(r"\S+\.(?:cpp|h):\d+: ")
 RAGGED = re.compile(r"\bj\d+\b")  # the size of a ragged dimension, numbered as they come
 # What PyTorch says once of whatever tensor comes first, those that kernels make for themselves included.
 HINTS = (
-    "ComplexHalf support is experimental", "Sparse CSR tensor support is in beta", "Sparse invariant checks are",
-    "TypedStorage is deprecated",
+    "ComplexHalf support is experimental", "Sparse invariant checks are", "TypedStorage is deprecated",
+    *(f"Sparse {layout} tensor support is in beta" for layout in ("CSR", "CSC", "BSR", "BSC")),
 )  # fmt: skip
 SHOWN = 12  # differences of one test
 

@@ -1,6 +1,7 @@
 """PyTorch's own samples of jagged tensors (njt_op_db): npu against CPU, forward and gradients, bit by bit.
 
-What the CPU refuses npu refuses in the same words. Only what host_waits.yaml names may wait for the device.
+What the CPU refuses npu refuses in the same words. Only what host_waits.yaml names may wait for the device. A few
+samples run in every test run, all of them in the long sweep.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from torch.testing._internal.opinfo.definitions.nested import njt_op_db
 pytestmark = pytest.mark.usefixtures("like_small_tasks")
 
 QUICK = ("nn.functional.linear", "matmul", "add", "relu", "sum", "clone", "to", "nn.functional.rms_norm", "where")
-QUICK_SAMPLES, SAMPLES = 2, 12
+QUICK_SAMPLES = 2
 UNINITIALISED = ("empty_like",)
 # PyTorch's derivative of several parts of a jagged tensor ends the process, on the CPU too.
 WITHOUT_DERIVATIVE = ("split_with_sizes",)
@@ -28,8 +29,9 @@ WITHOUT_DERIVATIVE = ("split_with_sizes",)
 def cases() -> Iterator:
     for op in njt_op_db:
         if op.supports_njt and torch.float32 in op.supported_dtypes("cpu") and not op.name.startswith("jiterator"):
-            marks = () if op.full_name in QUICK else (pytest.mark.conformance,)
-            yield pytest.param(op, id=op.full_name, marks=marks)
+            if op.full_name in QUICK:
+                yield pytest.param(op, QUICK_SAMPLES, id=f"{op.full_name}-quick")
+            yield pytest.param(op, None, id=op.full_name, marks=pytest.mark.conformance)
 
 
 def all_samples(op: OpInfo, requires_grad: bool) -> Iterator[SampleInput]:
@@ -42,14 +44,14 @@ def all_samples(op: OpInfo, requires_grad: bool) -> Iterator[SampleInput]:
             return
 
 
-def samples_of(op: OpInfo, requires_grad: bool) -> list[SampleInput]:
-    """About as many as wanted, from all over the list: neighbours are alike."""
+def samples_of(op: OpInfo, count: int | None, requires_grad: bool) -> list[SampleInput]:
+    """All samples, or about `count` from all over the list: neighbours are alike."""
     samples = list(all_samples(op, requires_grad))
-    return samples[:: max(1, len(samples) // (QUICK_SAMPLES if op.full_name in QUICK else SAMPLES))]
+    return samples if count is None else samples[:: max(1, len(samples) // count)]
 
 
-@pytest.mark.parametrize("op", list(cases()))
-def test_like_cpu(op, note_operators, record_property):
+@pytest.mark.parametrize(("op", "count"), list(cases()))
+def test_like_cpu(op, count, note_operators, record_property):
     modes = [forward, *([backward] if op.supports_autograd and op.full_name not in WITHOUT_DERIVATIVE else [])]
 
     note = functools.partial(note_operators, test=f"njt_op_db:{op.full_name}", dtype="float32")
@@ -57,7 +59,7 @@ def test_like_cpu(op, note_operators, record_property):
     refusal = "there are none"
     with on_device(note, waits_allowed=may_wait(f"{op.full_name} jagged")):
         for mode in modes:
-            for i, sample in enumerate(samples_of(op, requires_grad=mode is backward)):
+            for i, sample in enumerate(samples_of(op, count, requires_grad=mode is backward)):
                 random = draws(op.full_name, sample) or op.full_name in UNINITIALISED
                 like = functools.partial(assert_like, values=not random)
                 on_npu, expected = functools.partial(run, mode, op, sample, "npu"), run(mode, op, sample, "cpu")

@@ -58,13 +58,13 @@ def cases(database: Iterable[OpInfo]) -> list:
         if matches(op.full_name, REFS_SKIPPED):
             continue
         for dtype in sorted(op.supported_dtypes("cpu"), key=str):
-            quick = op.full_name in QUICK and dtype in (torch.float32, torch.int64)
             short = str(dtype).removeprefix("torch.")
             if matches(f"{op.full_name} {short}", REFS_OTHERWISE):
                 continue
             name = f"{op.full_name}-{short}"
-            marks = () if quick else (pytest.mark.conformance,)
-            found.append(pytest.param(op, dtype, QUICK_SAMPLES if quick else None, id=name, marks=marks))
+            if op.full_name in QUICK and dtype in (torch.float32, torch.int64):
+                found.append(pytest.param(op, dtype, QUICK_SAMPLES, id=f"{name}-quick"))
+            found.append(pytest.param(op, dtype, None, id=name, marks=pytest.mark.conformance))
     return found
 
 

@@ -1,7 +1,8 @@
 """PyTorch's own samples of sparse tensors in all layouts: npu against CPU, with gradients, in place and with out=.
 
 Indices, values and gradients are the same bits, and what the CPU refuses npu refuses in the same words. Only what
-host_waits.yaml names may wait for the device.
+host_waits.yaml names may wait for the device. A sample of each operator runs in every test run, all samples of all
+dtypes in the long sweep.
 """
 
 from __future__ import annotations
@@ -25,8 +26,7 @@ pytestmark = pytest.mark.usefixtures("like_small_tasks")
 LAYOUTS = (torch.sparse_coo, torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc)
 QUICK_LAYOUTS = (torch.strided, torch.sparse_coo)
 QUICK = torch.float32
-LONG = (torch.float64, torch.complex64, torch.bfloat16, torch.int64, torch.bool)
-QUICK_SAMPLES, SAMPLES = 1, 6
+QUICK_SAMPLES = 1
 RANDOM = ("randn_like",)
 # Entries of op_db that make or take sparse tensors in their ordinary samples.
 ABOUT_SPARSE = ("sparse.sampled_addmm", "sparse.mm.reduce", "to_sparse")
@@ -43,10 +43,14 @@ def has_samples(op: OpInfo, layout: torch.layout) -> bool:
 
 
 def cases() -> Iterator:
-    for op, layout, dtype in itertools.product(op_db, (torch.strided, *LAYOUTS), (QUICK, *LONG)):
-        if has_samples(op, layout) and dtype in op.supported_dtypes("cpu"):
-            marks = [] if dtype is QUICK and layout in QUICK_LAYOUTS else [pytest.mark.conformance]
-            yield pytest.param(op, layout, dtype, id=f"{op.full_name}-{short(layout)}-{short(dtype)}", marks=marks)
+    for op, layout in itertools.product(op_db, (torch.strided, *LAYOUTS)):
+        if not has_samples(op, layout):
+            continue
+        name = f"{op.full_name}-{short(layout)}"
+        if layout in QUICK_LAYOUTS and QUICK in op.supported_dtypes("cpu"):
+            yield pytest.param(op, layout, QUICK, QUICK_SAMPLES, id=f"{name}-quick")
+        for dtype in sorted(op.supported_dtypes("cpu"), key=str):
+            yield pytest.param(op, layout, dtype, None, id=f"{name}-{short(dtype)}", marks=pytest.mark.conformance)
 
 
 def samples_of(op: OpInfo, layout: torch.layout, dtype: torch.dtype, requires_grad: bool) -> Iterator[SampleInput]:
@@ -70,8 +74,8 @@ def samples_of(op: OpInfo, layout: torch.layout, dtype: torch.dtype, requires_gr
                 yield sample
 
 
-@pytest.mark.parametrize(("op", "layout", "dtype"), list(cases()))
-def test_like_cpu(op, layout, dtype, note_operators, record_property):
+@pytest.mark.parametrize(("op", "layout", "dtype", "count"), list(cases()))
+def test_like_cpu(op, layout, dtype, count, note_operators, record_property):
     differentiable = op.supports_autograd and dtype in op.supported_backward_dtypes("cpu")
     modes = [*([backward] if differentiable else []), forward]
     modes += [in_place] if op.inplace_variant is not None else []
@@ -82,7 +86,7 @@ def test_like_cpu(op, layout, dtype, note_operators, record_property):
     with on_device(note, waits_allowed=may_wait(f"{op.full_name} {short(layout)}")):
         for mode in modes:
             samples = samples_of(op, layout, dtype, requires_grad=mode is backward)
-            for i, sample in enumerate(itertools.islice(samples, QUICK_SAMPLES if dtype is QUICK else SAMPLES)):
+            for i, sample in enumerate(itertools.islice(samples, count)):
                 on_npu, expected = functools.partial(run, mode, op, sample, "npu"), run(mode, op, sample, "cpu")
                 differences.compare(str(i), mode.__name__, on_npu, expected, like)
     compared = differences.check(record_property)
