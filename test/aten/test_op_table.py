@@ -14,6 +14,7 @@ import yaml
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 OPS = ROOT / "csrc" / "aten" / "ops"
+REPORT = ROOT / "tools" / "op_report.py"
 sys.path.insert(0, str(ROOT / "tools"))
 
 from gen import layouts, table  # noqa: E402
@@ -120,13 +121,34 @@ def test_every_operator_is_reached_by_a_test_or_has_a_reason(rows):
 
 def test_the_report_tells_route_waits_and_tests_of_an_operator():
     def report(*options: str) -> str:
-        command = [sys.executable, ROOT / "tools" / "op_report.py", *options]
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        return subprocess.run([sys.executable, REPORT, *options], capture_output=True, text=True, check=True).stdout
 
-    assert re.search(r"^add\.Tensor +kernel,iterator,library +vector .*float32.* op_db:add", report(), re.MULTILINE)
+    whole = report()
+    assert re.search(r"^add\.Tensor +kernel,iterator,library +vector .*float32.* op_db:add", whole, re.MULTILINE)
+    assert "no reason given" not in whole
     waiting = report("--operator", "nonzero", "--route", "synchronous")
     assert re.search(r"^nonzero +synchronous .* the number of non-zero elements +op_db:", waiting, re.MULTILINE)
-    assert "no reason given" not in waiting
+    assert re.search(r"^\d operators with a route:$", waiting, re.MULTILINE)
+    assert re.search(r"^_coalesce \[Sparse\] +synchronous", report("--operator", "_coalesce [Sparse]"), re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--route", "fast"], "no operator has the route fast; there are iterator, kernel, library, native"),
+        (["--operator", "relu", "--route", "view"], "no operator with the route view has a name like relu"),
+    ],
+)
+def test_a_report_of_nothing_is_an_error(options, message):
+    ended = subprocess.run([sys.executable, REPORT, *options], capture_output=True, text=True)
+    assert ended.returncode == 2 and message in ended.stderr
+
+
+def test_a_report_ends_with_its_reader():
+    ended = subprocess.run(
+        f"'{sys.executable}' '{REPORT}' | head -1", shell=True, executable="/bin/bash", capture_output=True, text=True
+    )
+    assert ended.stdout.startswith("operator ") and ended.stderr == ""
 
 
 @pytest.mark.parametrize(

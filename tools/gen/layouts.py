@@ -21,7 +21,7 @@ class LayoutOperator:
     key: str  # Sparse, SparseCsr, NestedTensor, Quantized or Dense
     name: str
     route: str  # native, synchronous, own (written by hand) or excluded
-    why: str | None  # the reason of a route that is not native
+    why: str | None  # the reason of a route that is not native; what a native one waits for, if it does
     metadata: bool  # it reads nothing but metadata
     one_device: bool  # its tensors have to be on one device
 
@@ -29,7 +29,7 @@ class LayoutOperator:
 def load(path: Path, schemas: Schemas) -> list[LayoutOperator]:
     found = []
     for entry in yaml.safe_load(path.read_text()):
-        unknown = set(entry) - {"key", "why", *ROUTES}
+        unknown = set(entry) - {"key", "why", "waits", *ROUTES}
         if unknown:
             raise ValueError(f"{path.name}: {entry['key']}: unknown columns {sorted(unknown)}")
         found += operators_of(entry, schemas)
@@ -45,6 +45,7 @@ def operators_of(entry: dict[str, Any], schemas: Schemas) -> list[LayoutOperator
     cpu, cuda = (schemas.indices[DispatchKey.parse(dispatch_key(key, device))] for device in ("CPU", "CUDA"))
     exceptions = [(pattern, route, group["why"]) for route in ROUTES for group in entry.get(route, [])
                   for pattern in group["operators"]]  # fmt: skip
+    waits = {name: group["why"] for group in entry.get("waits", []) for name in group["operators"]}
     named = {pattern for pattern, _, _ in exceptions}
     found, used = [], set()
     for name, function in schemas.functions.items():
@@ -60,10 +61,12 @@ def operators_of(entry: dict[str, Any], schemas: Schemas) -> list[LayoutOperator
                 route, why = wanted, reason
                 used.add(pattern)
         if route in ROUTES:
-            reason = None if route == "native" else why
+            reason = waits.pop(name, None) if route == "native" else why
             found.append(LayoutOperator(key, name, route, reason, reads_metadata(function), one_device(function)))
     if idle := named - used:
         raise ValueError(f"{key}: no operator is named {', '.join(sorted(idle))}")
+    if waits:
+        raise ValueError(f"{key}: waits: no native operator is named {', '.join(sorted(waits))}")
     return found
 
 
