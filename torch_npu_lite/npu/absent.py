@@ -30,7 +30,7 @@ _REASONS = {
     "a simulated device lives in this process; torch.npu.memory_summary() shows its memory": "list_gpu_processes",
     "ranges for profilers are not supported yet; torch_npu_lite.timeline records when each task ran": "nvtx profiler",
     "there is no collective library yet": "nccl hccl",
-    "sparse layouts are not supported": "sparse",
+    "there are no tensor types of npu devices; write torch.sparse_coo_tensor(..., device='npu')": "sparse",
 }
 _REASON_OF = {name: reason for reason, names in _REASONS.items() for name in names.split()}
 
