@@ -119,6 +119,12 @@ def test_every_operator_is_reached_by_a_test_or_has_a_reason(rows):
     assert [pattern for pattern in patterns if not fnmatch.filter(left, pattern)] == []
 
 
+def test_the_readme_has_the_numbers_of_the_table(rows):
+    waiting = sum(len(row.functions) for row in rows if row.why)
+    text = f"{len(covered(rows)):,} operators. All but {waiting} run asynchronously"
+    assert text in (ROOT / "README.md").read_text(), f"README.md should say: {text}"
+
+
 def test_the_report_tells_route_waits_and_tests_of_an_operator():
     def report(*options: str) -> str:
         return subprocess.run([sys.executable, REPORT, *options], capture_output=True, text=True, check=True).stdout
