@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import torch
@@ -21,6 +21,8 @@ HINTS = (
     "ComplexHalf support is experimental", "Sparse invariant checks are", "TypedStorage is deprecated",
     *(f"Sparse {layout} tensor support is in beta" for layout in ("CSR", "CSC", "BSR", "BSC")),
 )  # fmt: skip
+# What torch.npu.set_sync_debug_mode("warn") says of a call that waits for the device, busy or not.
+WAIT = re.compile(r"called a synchronizing NPU operation: .* cause: (.*) \(torch\.npu\.set_sync_debug_mode\)")
 SHOWN = 12  # differences of one test
 
 
@@ -33,6 +35,7 @@ class Outcome:
         self.error = error
         self.warnings: list[str] = []
         self.placed = any(isinstance(leaf, (torch.Tensor, torch.device)) for leaf in pytree.tree_leaves(arguments))
+        self.waits: list[str] = []  # what the host waited for
         owners = [memory_of(tensor) for tensor in tensors(arguments)]
         self.aliases = [
             [i for i, owner in enumerate(owners) if owner and owner == memory_of(tensor)] for tensor in tensors(results)
@@ -52,16 +55,21 @@ def without_device(text: str) -> str:
 
 
 def outcome_of(call: Callable[[], Outcome | Any]) -> Outcome:
-    """What a call gave, its error and its warnings included."""
+    """What a call gave, its error, its warnings and its waits included."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
+        torch.npu.set_sync_debug_mode("warn")
         try:
             found = call()
         except Exception as error:
             found = Outcome(error=error)
+        finally:
+            torch.npu.set_sync_debug_mode("default")
     outcome = found if isinstance(found, Outcome) else Outcome(found)
-    said = {without_device(str(warning.message)) for warning in caught}
-    outcome.warnings = sorted(text for text in said if not text.startswith(HINTS))
+    said = {str(warning.message) for warning in caught}
+    outcome.waits = sorted({found[1] for text in said if (found := WAIT.match(text))})
+    others = {without_device(text) for text in said if not WAIT.match(text)}
+    outcome.warnings = sorted(text for text in others if not text.startswith(HINTS))
     return outcome
 
 
@@ -94,14 +102,24 @@ def difference_of_errors(actual: Outcome, expected: Outcome, late: Exception | N
     return None
 
 
-def difference(call: Callable[[], Outcome], expected: Outcome, like: Callable[[Any, Any], None] = assert_like) -> str:
-    """Why the outcome of `call` is not the expected one; empty when it is. `like` asserts that results agree."""
+def difference(
+    call: Callable[[], Outcome],
+    expected: Outcome,
+    like: Callable[[Any, Any], None] = assert_like,
+    waits: Collection[str] | None = None,
+) -> str:
+    """Why the outcome of `call` is not the expected one; empty when it is. `like` asserts that results agree.
+
+    `waits` are the causes for which the host may wait; None: any. A call that is refused may: its message shows values.
+    """
     try:
         actual = call()
         if expected.error is not None:
             return difference_of_errors(actual, expected) or ""
         if actual.error is not None:
             return f"npu refuses: {actual.error!r}"
+        unlisted = [] if waits is None else [cause for cause in actual.waits if cause not in waits]
+        assert not unlisted, f"the host waits: {', '.join(unlisted)}"
         elsewhere = [tensor.device for tensor in tensors((actual.results, actual.gradients)) if not tensor.is_npu]
         assert not elsewhere or not actual.placed, f"results on {elsewhere}"  # those of numbers lie on the CPU
         like(actual.results, expected.results)
@@ -121,11 +139,17 @@ class Differences:
         self.counts: collections.Counter[str] = collections.Counter()
 
     def compare(
-        self, where: str, what: str, call: Callable[[], Outcome], expected: Outcome, like: Callable = assert_like
+        self,
+        where: str,
+        what: str,
+        call: Callable[[], Outcome],
+        expected: Outcome,
+        like: Callable = assert_like,
+        waits: Collection[str] | None = None,
     ) -> None:
         """`where` tells the sample, which may differ in the same way as others, `what` what is done with it."""
         self.counts["compared" if expected.error is None else "refused"] += 1
-        if text := difference(call, expected, like):
+        if text := difference(call, expected, like, waits):
             self.found[f"{what}: {text}"].append(where)
 
     def check(self, record_property: Callable[[str, object], None]) -> int:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 import torch
-from compare import Mover, may_wait, on_device, tensors
+from compare import Mover, on_device, tensors, waits_of
 from outcomes import Differences, Outcome, outcome_of
 from torch.testing._internal.common_methods_invocations import (
     foreach_binary_op_db,
@@ -70,10 +70,10 @@ def compare(op: ForeachFuncInfo, dtype: torch.dtype, calls: Iterator, note_opera
     """Runs (mode, sample) pairs on both devices; gives the number of those that the CPU has not refused."""
     note = functools.partial(note_operators, test=f"foreach:{op.name}", dtype=str(dtype).removeprefix("torch."))
     differences = Differences()
-    with on_device(note, waits_allowed=may_wait(op.name)):
+    with on_device(note):
         for i, (mode, sample) in enumerate(calls):
             on_npu, expected = functools.partial(run, mode, sample, op, "npu"), run(mode, sample, op, "cpu")
-            differences.compare(str(i), mode.__name__, on_npu, expected)
+            differences.compare(str(i), mode.__name__, on_npu, expected, waits=waits_of(op.name, mode.__name__))
     return differences.check(record_property)
 
 

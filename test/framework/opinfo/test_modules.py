@@ -88,11 +88,11 @@ def draws(info: ModuleInfo, training: bool) -> bool:
 
 def run(module: torch.nn.Module, sample: SampleInput, device: str) -> Outcome:
     """Calls a copy of `module` on `device`: its results, then gradients of parameters and inputs, and the buffers."""
+    there = copy.deepcopy(module).to(device)
+    arguments, keywords = Mover(device)((sample.input, dict(sample.kwargs)))
+    torch.manual_seed(0)
 
     def call() -> Outcome:
-        there = copy.deepcopy(module).to(device)
-        arguments, keywords = Mover(device)((sample.input, dict(sample.kwargs)))
-        torch.manual_seed(0)
         results = there(*arguments, **keywords)
         outputs = [tensor for tensor in tensors(results) if tensor.requires_grad]
         if outputs:
@@ -148,13 +148,14 @@ def compare(info, training, dtype, chosen, changes, note_operators, record_prope
     rounded = functools.partial(like, rtol=apart, atol=apart)
     differences = Differences()
     note = functools.partial(note_operators, test=f"module_db:{info.name}", dtype=short)
-    with on_device(note, waits_allowed=info.name in WAITING):
+    with on_device(note):
         for (i, (module, original)), change in itertools.product(enumerate(chosen), changes):
             sample, what = change(original), f"{info.name} {change.__name__} {short}"
             if matches(what, CPU_DIFFERS) or (change is not as_it_is and same_layout(sample, original)):
                 continue
             on_npu, expected = functools.partial(run, module, sample, "npu"), run(module, sample, "cpu")
-            differences.compare(str(i), what, on_npu, expected, rounded if matches(what, ROUNDED) else like)
+            close, waits = rounded if matches(what, ROUNDED) else like, None if info.name in WAITING else ()
+            differences.compare(str(i), what, on_npu, expected, close, waits)
     assert differences.check(record_property) > 0 or info.name in NOT_COMPARED
 
 

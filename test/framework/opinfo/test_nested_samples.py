@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 import torch
-from compare import assert_like, draws, may_wait, on_device
+from compare import assert_like, draws, on_device, waits_of
 from modes import backward, forward, run
 from outcomes import Differences
 from torch.testing._internal.opinfo.core import OpInfo, SampleInput
@@ -57,13 +57,14 @@ def test_like_cpu(op, count, note_operators, record_property):
     note = functools.partial(note_operators, test=f"njt_op_db:{op.full_name}", dtype="float32")
     differences = Differences()
     refusal = "there are none"
-    with on_device(note, waits_allowed=may_wait(f"{op.full_name} jagged")):
+    with on_device(note):
         for mode in modes:
             for i, sample in enumerate(samples_of(op, count, requires_grad=mode is backward)):
                 random = draws(op.full_name, sample) or op.full_name in UNINITIALISED
                 like = functools.partial(assert_like, values=not random)
                 on_npu, expected = functools.partial(run, mode, op, sample, "npu"), run(mode, op, sample, "cpu")
-                differences.compare(str(i), mode.__name__, on_npu, expected, like)
+                waits = waits_of(f"{op.full_name} jagged", mode.__name__)
+                differences.compare(str(i), mode.__name__, on_npu, expected, like, waits)
                 if expected.error is not None:
                     refusal = f"{type(expected.error).__name__}: {expected.error}"
     if not differences.check(record_property):

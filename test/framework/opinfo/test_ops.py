@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 import torch
-from compare import LAYOUTS, as_it_is, assert_like, draws, matches, may_wait, on_device, same_layout
+from compare import LAYOUTS, as_it_is, assert_like, draws, matches, on_device, same_layout, waits_of
 from differences import CONJUGATES, CPU_DIFFERS, NOT_COMPARED, ROUNDED, SKIPPED, TOLERANCE
 from modes import modes_of, run
 from outcomes import Differences
@@ -72,8 +72,9 @@ def calls(op: OpInfo, dtype: torch.dtype, count: int | None, changes: tuple) -> 
 def test_like_cpu(op, dtype, count, changes, note_operators, record_property):
     note = functools.partial(note_operators, test=f"op_db:{op.full_name}", dtype=str(dtype).removeprefix("torch."))
     differences = Differences()
-    with on_device(note, waits_allowed=may_wait(op.full_name)):
+    with on_device(note):
         for i, what, mode, sample in calls(op, dtype, count, changes):
             on_npu, expected = functools.partial(run, mode, op, sample, "npu"), run(mode, op, sample, "cpu")
-            differences.compare(str(i), what, on_npu, expected, assertion_for(op, sample, dtype))
+            like, waits = assertion_for(op, sample, dtype), waits_of(op.full_name, mode.__name__)
+            differences.compare(str(i), what, on_npu, expected, like, waits)
     assert differences.check(record_property) > 0 or matches(op.full_name, NOT_COMPARED)

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 
 import pytest
 import torch
-from compare import Mover, assert_like, draws, matches, may_wait, on_device
+from compare import Mover, assert_like, draws, matches, on_device, waits_of
 from outcomes import Differences, Outcome, outcome_of
 from torch.testing._internal.common_methods_invocations import binary_ufuncs, python_ref_db, reduction_ops, unary_ufuncs
 from torch.testing._internal.opinfo.core import OpInfo, SampleInput
@@ -80,12 +80,12 @@ def compare(op: OpInfo, dtype: torch.dtype, samples: Iterator[SampleInput], kind
     note = functools.partial(note_operators, test=f"{kind}:{op.full_name}", dtype=str(dtype).removeprefix("torch."))
     differences = Differences()
     apart = PRECISIONS * torch.finfo(dtype).eps if op.full_name in REFS_ROUNDED and dtype.is_floating_point else 0
-    waits = op.full_name in REFS_WAITING or may_wait(op.full_name.removeprefix("_refs."))
-    with on_device(note, waits_allowed=waits):
+    waits = None if op.full_name in REFS_WAITING else waits_of(op.full_name.removeprefix("_refs."), "forward")
+    with on_device(note):
         for i, sample in enumerate(samples):
             like = functools.partial(assert_like, rtol=apart, atol=apart, values=not draws(op.full_name, sample))
             on_npu, expected = functools.partial(run, op, sample, "npu"), run(op, sample, "cpu")
-            differences.compare(str(i), kind, on_npu, expected, like)
+            differences.compare(str(i), kind, on_npu, expected, like, waits)
     if differences.check(record_property) == 0:
         pytest.skip("the CPU refuses every sample of this dtype, and so does npu")
 

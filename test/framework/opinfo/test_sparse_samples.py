@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 import torch
-from compare import assert_like, may_wait, on_device
+from compare import assert_like, on_device, waits_of
 from modes import backward, forward, in_place, run, with_out
 from outcomes import Differences
 from torch.testing._internal.common_methods_invocations import op_db
@@ -83,12 +83,13 @@ def test_like_cpu(op, layout, dtype, count, note_operators, record_property):
     note = functools.partial(note_operators, test=f"op_db:{op.full_name}", dtype=short(dtype))
     like = functools.partial(assert_like, values=op.full_name not in RANDOM)
     differences = Differences()
-    with on_device(note, waits_allowed=may_wait(f"{op.full_name} {short(layout)}")):
+    with on_device(note):
         for mode in modes:
             samples = samples_of(op, layout, dtype, requires_grad=mode is backward)
             for i, sample in enumerate(itertools.islice(samples, count)):
                 on_npu, expected = functools.partial(run, mode, op, sample, "npu"), run(mode, op, sample, "cpu")
-                differences.compare(str(i), mode.__name__, on_npu, expected, like)
+                waits = waits_of(f"{op.full_name} {short(layout)}", mode.__name__)
+                differences.compare(str(i), mode.__name__, on_npu, expected, like, waits)
     compared = differences.check(record_property)
     if not differences.counts:
         pytest.skip("PyTorch has no such sample")

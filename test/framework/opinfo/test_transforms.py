@@ -127,7 +127,7 @@ def test_transform_like_cpu(op, transform, record_property):
             expected = run(transform, op, sample, "cpu")
             if isinstance(expected, Exception) or expected is None:
                 continue
-            with on_device(lambda stats: None, waits_allowed=True):
+            with on_device(lambda stats: None):
                 actual = run(transform, op, sample, "npu")
             if isinstance(actual, Exception):
                 raise actual
