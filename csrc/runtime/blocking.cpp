@@ -34,11 +34,14 @@ void set_host_wait_listener(void (*listener)(const char* cause)) {
   g_listener.store(listener, std::memory_order_release);
 }
 
+void notify_host_wait() {
+  if (auto* const listener = g_listener.load(std::memory_order_acquire)) listener(t_cause);
+}
+
 WaitCause::WaitCause(const char* cause) noexcept : outer_(std::exchange(t_cause, cause)) {}
 WaitCause::~WaitCause() { t_cause = outer_; }
 
 HostWait::HostWait() : hooks_(latest_hooks()) {
-  if (auto* const listener = g_listener.load(std::memory_order_acquire)) listener(t_cause);
   if (hooks_ != nullptr && hooks_->enter != nullptr) state_ = hooks_->enter();
 }
 

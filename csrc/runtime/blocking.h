@@ -16,9 +16,11 @@ struct BlockingHooks {
 // For waits that begin later; a wait keeps the hooks it began with.
 NPU_API void set_blocking_hooks(const BlockingHooks& hooks);
 
-// Called on the waiting thread when a wait begins, with the innermost WaitCause. One listener; null = none. It must not
+// Called on the waiting thread when a wait begins, with the innermost WaitCause; also when what is waited for has happened
+// already, so that the number of calls depends on the program and not on timing. One listener; null = none. It must not
 // wait.
 NPU_API void set_host_wait_listener(void (*listener)(const char* cause));
+NPU_API void notify_host_wait();
 
 // Scope that says why the calling thread is about to wait: a text that is never freed, such as "scalar to host".
 class NPU_API WaitCause {

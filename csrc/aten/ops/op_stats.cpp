@@ -17,7 +17,7 @@ namespace {
 struct Rare {
   std::mutex mutex;
   std::map<std::string, OpCounters> counters;  // of operators outside the table
-  std::map<std::pair<const OpCounters*, std::string>, uint64_t> host_waits;
+  std::map<std::pair<const OpCounters*, const char*>, uint64_t> host_waits;  // by cause, a text that is never freed
 };
 Rare& rare() {
   static Rare& instance = *new Rare;
@@ -49,7 +49,7 @@ void collect(const std::string& name, OpCounters& counters, bool reset, std::map
   bool known = tasks != 0;
   for (size_t route = 0; route < kRouteCount; ++route)
     known |= (calls[route] = read(counters.calls[route], reset)) != 0;
-  const auto first = rare().host_waits.lower_bound({&counters, ""});
+  const auto first = rare().host_waits.lower_bound({&counters, nullptr});
   auto last = first;
   while (last != rare().host_waits.end() && last->first.first == &counters) ++last;
   if (!known && first == last) return;

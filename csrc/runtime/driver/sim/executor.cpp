@@ -278,6 +278,7 @@ bool Executor::claim(SimQueue& queue) {
 }
 
 bool Executor::wait(SimQueue& queue, uint64_t number, int64_t deadline_ns) {
+  notify_host_wait();
   if (queue.completed() >= number) return true;
   NPU_CHECK(t_task == nullptr, kInvalidState, "a task (", t_task->name,
             ") must not wait for a stream: it would hold the ", "worker that the stream needs");
