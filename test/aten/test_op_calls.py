@@ -206,7 +206,10 @@ CALLS: list[tuple] = [
     (aten.unique_dim_consecutive.default, (ROWS, 0, True, True)),
 ]
 # What reads its switches, lengths or verdict on the host, as on every accelerator.
-WAITING = {"_ctc_loss.Tensor", "unique_dim", "unique_dim_consecutive"}
+WAITING = {
+    *("_ctc_loss.Tensor", "_ctc_loss.Tensor_out", "unique_dim", "unique_dim.out"),
+    *("unique_dim_consecutive", "unique_dim_consecutive.out"),
+}
 # How many results have defined values; the others are workspaces.
 DEFINED = {"_ctc_loss": 1, "_make_dep_token": 0}
 KEYWORDS: dict[str, Callable[[str], dict]] = {

@@ -180,7 +180,7 @@ class HostCall {
     }
     pair.device.resize_({extent(pair.host)});
     device.set_sizes_and_strides(pair.host.sizes(), pair.host.strides());
-    pair.device.copy_(pair.host);
+    pair.device.copy_(pair.host, /*non_blocking=*/true);
   }
 
   c10::IValue to_device(const c10::IValue& value) {
@@ -206,7 +206,7 @@ class HostCall {
       if (shared.host.is_alias_of(host.storage()) && shared.host.data() == shared.data)
         return view(shared.device, host);
     at::Tensor result = allocate(host.sizes(), host.strides(), host.options().device(*device_));
-    result.copy_(host);
+    result.copy_(host, /*non_blocking=*/true);  // in order on the stream, as what uses it is
     return result;
   }
 
