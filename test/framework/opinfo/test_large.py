@@ -17,8 +17,6 @@ PROGRAM = Path(__file__).with_name("large_programs.py")
 QUICK = ("add", "transposed", "sum", "index_put", "mm", "cat")
 WORKERS = ("1", "2", "5")
 TILES = ("1", "100")
-# Operators whose vector and scalar loops in PyTorch round differently: a tile of one element takes the scalar one.
-LAST_BITS = ("atanh", "sinh", "linalg.eig")  # the last divides complex numbers
 
 
 @pytest.mark.parametrize(
@@ -49,13 +47,3 @@ def test_same_bits_with_any_number_of_workers():
 def test_like_cpu_in_tiles_of(elements):
     names = finish(start(PROGRAM, "cpu", NPU_SIM_TILE_ELEMENTS=elements)).splitlines()
     assert names == list(large_programs.PROGRAMS)
-
-
-@pytest.mark.conformance
-@pytest.mark.timeout(3600)
-def test_operator_samples_in_tiles_of_one_element():
-    """The quick sweep over op_db, whose samples are small, with every one of them cut."""
-    file = "test/framework/opinfo/test_ops.py"
-    left_out = [f"--deselect={file}::test_like_cpu[{name}-quick]" for name in LAST_BITS]
-    output = finish(start("-m", "pytest", "-q", "-p", "no:cacheprovider", file, *left_out, NPU_SIM_TILE_ELEMENTS="1"))
-    assert " failed" not in output
