@@ -16,7 +16,7 @@ namespace {
 // What is rare or slow anyway, so a lock is fine. Leaked on purpose, as threads may still run while the process ends.
 struct Rare {
   std::mutex mutex;
-  std::map<std::string, OpCounters> counters;  // of operators outside the table
+  std::map<std::string, OpCounters> counters;                                // of operators outside the table
   std::map<std::pair<const OpCounters*, const char*>, uint64_t> host_waits;  // by cause, a text that is never freed
 };
 Rare& rare() {

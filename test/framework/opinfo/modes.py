@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -91,9 +92,11 @@ def modes_of(op: OpInfo, differentiable: bool, layout_changed: bool) -> Iterator
 
 
 def run(mode: Call, op: OpInfo, sample: SampleInput, device: str) -> Outcome:
-    """Calls `op` on copies of the sample's tensors on `device`."""
+    """Calls `op` on copies of the sample's tensors on `device`; a factory that is given none makes its tensors there."""
     move = Mover(device)
     rest = sample.args if op.name in SIZES_ON_THE_HOST else move(sample.args)
     arguments, keywords = [move(sample.input), *rest], move(dict(sample.kwargs))
+    placed = any(isinstance(leaf, (torch.Tensor, torch.device)) for leaf in pytree.tree_leaves((arguments, keywords)))
     torch.manual_seed(0)
-    return outcome_of(lambda: mode(op, sample, arguments, keywords))
+    with contextlib.nullcontext() if placed else torch.device(device):
+        return outcome_of(lambda: mode(op, sample, arguments, keywords))
