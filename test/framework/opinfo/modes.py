@@ -92,7 +92,7 @@ def modes_of(op: OpInfo, differentiable: bool, layout_changed: bool) -> Iterator
 
 
 def run(mode: Call, op: OpInfo, sample: SampleInput, device: str) -> Outcome:
-    """Calls `op` on copies of the sample's tensors on `device`; a factory that is given none makes its tensors there."""
+    """Calls `op` on copies of the sample's tensors on `device`, where factories without a device make theirs too."""
     move = Mover(device)
     rest = sample.args if op.name in SIZES_ON_THE_HOST else move(sample.args)
     arguments, keywords = [move(sample.input), *rest], move(dict(sample.kwargs))
