@@ -16,8 +16,10 @@ DEVICE = re.compile(r"\b(sparse(?:csr)?|nestedtensor)?(?:npu|privateuseone|priva
 TENSOR_TYPE = re.compile(r"\bnpu(\w+)Type\b")  # what PyTorch calls torch.FloatTensor of a device without such names
 POSITION = re.compile(r"\S+\.(?:cpp|h):\d+: ")
 RAGGED = re.compile(r"\bj\d+\b")  # the size of a ragged dimension, numbered as they come
-# What PyTorch says once of whatever tensor comes first, those that kernels make for themselves included.
+# What PyTorch says once of whatever tensor comes first, those that kernels make for themselves included; and what a
+# kernel says of itself, which Python hears only when the kernel runs on its thread.
 HINTS = (
+    "index_reduce() is in beta",
     "ComplexHalf support is experimental", "Sparse invariant checks are", "TypedStorage is deprecated",
     *(f"Sparse {layout} tensor support is in beta" for layout in ("CSR", "CSC", "BSR", "BSC")),
 )  # fmt: skip
