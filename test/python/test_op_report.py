@@ -70,6 +70,14 @@ def test_host_waits_tell_their_cause(operator):
     assert stats[operator]["host_waits"] >= 1 if operator.startswith("aten") else operator not in stats
 
 
+def test_a_wait_counts_when_there_is_nothing_left_to_wait_for():
+    x = torch.ones(4, device="npu")
+    torch.npu.synchronize()
+    torch.npu.op_stats(reset=True)
+    x.cpu()
+    assert rows()["aten::copy_"].host_waits == {"copy to pageable host memory": 1}
+
+
 def test_causes_of_copies_streams_and_launch_blocking(run_child):
     x = torch.ones(4, device="npu")
     pinned = torch.empty(4).pin_memory()

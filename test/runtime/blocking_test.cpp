@@ -36,6 +36,7 @@ BlockingHooks recording_hooks() {
 }
 
 TEST_F(BlockingTest, WithoutHooksAWaitOnlyTellsItsCause) {
+  notify_host_wait();
   {
     HostWait wait;
     wait.poll();
@@ -79,9 +80,9 @@ TEST_F(BlockingTest, TheInnermostCauseIsTold) {
   const WaitCause outer("outer");
   {
     const WaitCause inner("inner");
-    HostWait wait;
+    notify_host_wait();
   }
-  HostWait wait;
+  notify_host_wait();
   EXPECT_EQ(t_causes, "inner outer ");
 }
 
@@ -89,7 +90,7 @@ TEST_F(BlockingTest, CausesAreThoseOfTheWaitingThread) {
   const WaitCause cause("mine");
   std::string other;
   std::thread([&other] {
-    HostWait wait;
+    notify_host_wait();
     other = t_causes;
   }).join();
   EXPECT_EQ(other, "synchronize ");
