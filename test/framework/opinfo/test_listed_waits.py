@@ -43,7 +43,7 @@ def sparse_calls(op: OpInfo, layout: torch.layout) -> Calls:
 
 def nested_calls(op: OpInfo) -> Calls:
     for mode in (modes.forward, modes.backward) if op.supports_autograd else (modes.forward,):
-        for sample in test_nested_samples.samples_of(op, requires_grad=mode is modes.backward):
+        for sample in test_nested_samples.samples_of(op, None, requires_grad=mode is modes.backward):
             yield mode.__name__, functools.partial(test_nested_samples.run, mode, op, sample, "npu")
 
 
