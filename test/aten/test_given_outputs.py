@@ -97,3 +97,12 @@ def test_the_device_is_not_waited_for():
     with Gate():
         addr("npu", out.resize_(2, 3))
     assert out.tolist() == [[2, 2, 2], [2, 2, 2]]
+
+
+def test_division_of_expanded_integers_is_tried_as_well():
+    """One element in memory stands for several in the tensor."""
+    number = torch.tensor([7], device="npu").expand(4)
+    out = torch.zeros(7, dtype=torch.int32, device="npu")
+    with pytest.warns(UserWarning, match="was resized"):
+        torch.floor_divide(number, 2, out=out)
+    assert out.tolist() == [3, 3, 3, 3]

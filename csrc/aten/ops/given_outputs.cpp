@@ -44,12 +44,17 @@ class StandIns {
       if (device.is_same(tensor)) return host;
     at::Tensor host = at::detail::empty_strided_cpu(tensor.sizes(), tensor.strides(), tensor.scalar_type());
     std::memset(host.mutable_data_ptr(), 0, host.storage().nbytes());
-    if (divides_) host.fill_(1);
+    if (divides_) whole(host).fill_(1);
     if (linear_algebra_ && at::has_internal_overlap(host) != at::MemOverlap::Yes) fill(host);
     host._set_conj(tensor.is_conj());
     host._set_neg(tensor.is_neg());
     pairs_.emplace_back(tensor, host);
     return host;
+  }
+
+  // All elements in memory, each once, however the tensor lies.
+  static at::Tensor whole(const at::Tensor& host) {
+    return host.as_strided({static_cast<int64_t>(host.storage().nbytes() / host.itemsize())}, {1}, 0);
   }
 
   // LAPACK counts pivots from 1 and trusts them, and finds the unit matrix as regular as can be.
