@@ -14,7 +14,8 @@ def op_stats(reset: bool = False) -> dict[str, Counts]:
     """Calls by operator and route since the start or the last reset, and how often the host waited.
 
     ``{"aten::add.Tensor": {"view": 0, "kernel": 1, ..., "host_waits": 0}}``. A call counts once, by what the program
-    called: operators that a composed operator calls are part of it.
+    called: operators that a composed operator calls are part of it. A wait counts also when what it is for has
+    happened already, so the number does not depend on timing.
 
     Args:
         reset: start again from zero, times included.

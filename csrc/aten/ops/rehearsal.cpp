@@ -251,10 +251,8 @@ void rehearse(const TaskInfo& info, Signature signature, const void* block, size
   signature.add(reinterpret_cast<uintptr_t>(info.run));
   if (rehearsed.contains(signature)) [[likely]]
     return;
-  const bool sizes_count = lists(kCheckingSizes, info.name);
-  if (cost_ns > (info.engines == kMixedEngine ? kMaxMixedCostNs : kMaxCostNs)) {
-    if (!lists(kOfOneDtype, info.name) || !MixedDtypes(block)) return;
-  }
+  const bool is_long = cost_ns > (info.engines == kMixedEngine ? kMaxMixedCostNs : kMaxCostNs);
+  if (is_long && !(lists(kOfOneDtype, info.name) && MixedDtypes(block))) return;
   const Signature with_sizes = with_contents(signature, block);
   if (rehearsed.contains(with_sizes)) return;
   const auto copy = std::make_unique<std::byte[]>(bytes);
@@ -262,6 +260,7 @@ void rehearse(const TaskInfo& info, Signature signature, const void* block, size
   reinterpret_cast<BlockHeader*>(copy.get())->width = 1;
   const Stage stage(copy.get(), info.engines);
   if (!stage) return;
+  const bool sizes_count = lists(kCheckingSizes, info.name);
   const bool passed = perform(info, copy.get(), sizes_count);
   rehearsed.insert(passed && !sizes_count ? signature : with_sizes);
 }
