@@ -99,6 +99,13 @@ class NPU_API TaskContext {
     return static_cast<T*>(const_cast<void*>(translate_other(address)));
   }
 
+  // The same task seen through another executor, which must outlive the result.
+  TaskContext through(TaskExecutor& executor) const {
+    TaskContext context = *this;
+    context.executor_ = &executor;
+    return context;
+  }
+
   // Runs body(0) ... body(tiles - 1), each exactly once, possibly on several threads at once; returns when all are done.
   // The pieces must not depend on who runs them: cut by shape alone. An exception of a piece is rethrown here.
   template <class Body>
@@ -120,6 +127,7 @@ class NPU_API TaskContext {
 enum TaskFlags : uint8_t {
   kInlineable = 1,       // may run on the submitting thread or on a host thread that waits for it
   kUsesEnvironment = 2,  // runs inside the registered TaskEnvironment (clean PyTorch thread state)
+  kLaunchersOwn = 16,    // this bit and those above it mean what the launching layer says
 };
 
 // Static description of one kind of task. Must outlive every launch that names it; usually a constant.

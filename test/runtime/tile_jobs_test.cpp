@@ -22,11 +22,11 @@ TEST(TileJobsTest, EveryTileRunsOnceWithHelpersFromManyThreads) {
   std::vector<std::thread> helpers;
   for (int i = 0; i < 3; ++i)
     helpers.emplace_back([&] {
-      while (!stop) jobs.help();
+      while (!stop) jobs.help(TileJobs::Helper::kHost);
     });
   for (int round = 0; round < 200; ++round) {
     Counts counts;
-    jobs.run(500, kCount, &counts, [] {});
+    jobs.run(500, kCount, &counts, true, [] {});
     for (const auto& count : counts.of_tile) ASSERT_EQ(count, 1);
   }
   stop = true;
@@ -36,7 +36,19 @@ TEST(TileJobsTest, EveryTileRunsOnceWithHelpersFromManyThreads) {
 
 TEST(TileJobsTest, HelpFindsNothingWhenThereIsNothing) {
   TileJobs jobs;
-  EXPECT_FALSE(jobs.help());
+  EXPECT_FALSE(jobs.help(TileJobs::Helper::kHost));
+}
+
+TEST(TileJobsTest, HostsLeaveTilesOfOthersFunctionsAlone) {
+  TileJobs jobs;
+  Counts counts;
+  bool host_helped = true, worker_helped = false;
+  jobs.run(500, kCount, &counts, /*hosts_may_help=*/false, [&] {
+    host_helped = jobs.help(TileJobs::Helper::kHost);
+    worker_helped = jobs.help(TileJobs::Helper::kWorker);
+  });
+  EXPECT_FALSE(host_helped);
+  EXPECT_TRUE(worker_helped);
 }
 
 TEST(TileJobsTest, MoreJobsThanPlacesStillComplete) {
@@ -46,7 +58,7 @@ TEST(TileJobsTest, MoreJobsThanPlacesStillComplete) {
   for (int i = 0; i < 12; ++i)
     owners.emplace_back([&] {
       Counts counts;
-      for (int round = 0; round < 20; ++round) jobs.run(500, kCount, &counts, [] {});
+      for (int round = 0; round < 20; ++round) jobs.run(500, kCount, &counts, true, [] {});
       bool exact = true;
       for (const auto& count : counts.of_tile) exact &= count == 20;
       if (exact) ++done;
@@ -60,7 +72,7 @@ TEST(TileJobsTest, TheFirstExceptionReachesTheOwner) {
   const TileFunction fail = [](void*, int64_t tile) {
     if (tile == 7) throw std::runtime_error("tile 7");
   };
-  EXPECT_THROW(jobs.run(10, fail, nullptr, [] {}), std::runtime_error);
+  EXPECT_THROW(jobs.run(10, fail, nullptr, true, [] {}), std::runtime_error);
   EXPECT_FALSE(jobs.any());
 }
 

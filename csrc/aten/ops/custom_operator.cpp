@@ -3,6 +3,25 @@
 #include "aten/ops/environment.h"
 
 namespace npu::aten {
+namespace {
+
+// Cuts a task into tiles that have one OpenMP thread each, so that results do not depend on which thread takes a tile.
+class SingleThreadedTiles final : public TaskExecutor {
+ public:
+  explicit SingleThreadedTiles(const TaskContext& task) : task_(task) {}
+  const void* translate(const TaskContext&, const void* address) const override { return task_.translate(address); }
+  void run_tiles(const TaskContext&, int64_t tiles, TileFunction function, void* closure) override {
+    task_.parallel_for(tiles, [&](int64_t tile) {
+      const ThreadWidth single(1);
+      function(closure, tile);
+    });
+  }
+
+ private:
+  const TaskContext& task_;
+};
+
+}  // namespace
 
 // Not inlineable: a function of someone else's may block, and the launching thread may hold what it waits for.
 KernelBase::KernelBase(const char* name, void (*run)(const TaskContext&, const void*), EngineMask engines)
@@ -22,7 +41,9 @@ void KernelBase::launch(ArgumentWriter& arguments) const {
 
 void KernelBase::run(const TaskContext& context, const void* block, void (*body)(ArgumentReader&)) {
   const ThreadWidth width(static_cast<const BlockHeader*>(block)->width);
-  ArgumentReader arguments(context, block);
+  SingleThreadedTiles tiles(context);
+  const TaskContext cut_by_us = context.through(tiles);
+  ArgumentReader arguments(cut_by_us, block);
   body(arguments);
   arguments.finish();
 }

@@ -96,8 +96,8 @@ struct KernelParameter {
 //   at::Scalar, at::IntArrayRef, std::string_view           std::optional of int64_t, double, bool, at::Scalar
 //   arithmetic types, enums, at::ScalarType, structs of them (trivially copyable aggregates)
 // and, if it wants to cut itself into tiles that run on several cores, a const npu::TaskContext& before all others.
-// It runs on the executing side, after earlier work of the stream, on a worker; tiles of it also on host threads that wait
-// for the device. Its tensors are CPU tensors over the memory of the arguments, valid until it returns; it may call any
+// It runs on the executing side, after earlier work of the stream, on a worker; tiles of it on any worker, with one OpenMP
+// thread each. Its tensors are CPU tensors over the memory of the arguments, valid until it returns; it may call any
 // operator of PyTorch on them, must not resize them or use npu tensors, and must take no lock that a launching or waiting
 // thread may hold, Python's GIL included. What it throws becomes an error of the device, which the next synchronising call
 // raises.

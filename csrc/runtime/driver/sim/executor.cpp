@@ -316,7 +316,7 @@ void Executor::help(SimQueue& queue, uint64_t number, int64_t until_ns) {
   int64_t now = clock_.now_ns();
   for (int64_t spin_until = now + kHostSpinNs; queue.completed() < number; now = clock_.now_ns()) {
     if (now >= std::min(spin_until, until_ns)) break;
-    if (help_with_tile())
+    if (help_with_tile(TileJobs::Helper::kHost))
       spin_until = clock_.now_ns() + kHostSpinNs;
     else
       pause_a_little();
@@ -324,12 +324,12 @@ void Executor::help(SimQueue& queue, uint64_t number, int64_t until_ns) {
   if (tiles_wait()) wake_worker();  // to take this thread's place
 }
 
-bool Executor::help_with_tile() {
+bool Executor::help_with_tile(TileJobs::Helper helper) {
   if (!tiles_wait()) return false;
   bool worked = false;
   if (executing_.fetch_add(1) < options_.workers) {
     if (tiles_wait()) wake_worker();  // each helper calls the next one
-    worked = tile_jobs_.help();
+    worked = tile_jobs_.help(helper);
   }
   executing_.fetch_sub(1);
   return worked;
@@ -348,7 +348,8 @@ void Executor::worker_main() {
   SimQueue* last = nullptr;
   while (!stopping_.load(std::memory_order_relaxed)) {
     SimQueue* queue = pop_ready();
-    if (queue == nullptr && help_with_tile()) continue;  // one at a time: a stream's own tasks come first
+    if (queue == nullptr && help_with_tile(TileJobs::Helper::kWorker))
+      continue;  // one at a time: a stream's own tasks come first
     if (queue == nullptr) queue = linger(last);
     if (queue == nullptr) queue = sleep();
     if (queue == nullptr) continue;
@@ -469,7 +470,8 @@ void Executor::run_tiles(const TaskContext& context, int64_t tiles, TileFunction
     ExecutingScope executing(*t.task, *t.context);  // a helper becomes part of the task
     t.function(t.closure, index);
   };
-  tile_jobs_.run(tiles, run_one, &tile, [this] {
+  const bool hosts_may_help = (t_task->flags & kInlineable) != 0;
+  tile_jobs_.run(tiles, run_one, &tile, hosts_may_help, [this] {
     if (tiles_wait()) wake_worker();
   });
 }

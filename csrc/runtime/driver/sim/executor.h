@@ -62,7 +62,7 @@ class Executor final : public TaskExecutor {
   void help(SimQueue& queue, uint64_t number, int64_t until_ns);
   // Tiles go to as many threads as there are workers, hosts included: more would only take turns on the same cores.
   bool tiles_wait() const noexcept { return tile_jobs_.any() && executing_.load() < options_.workers; }
-  bool help_with_tile();
+  bool help_with_tile(TileJobs::Helper helper);
   bool sleep_until_completed(SimQueue& queue, uint64_t number, int64_t until_ns);
 
   void worker_main();

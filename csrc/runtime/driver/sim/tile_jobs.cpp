@@ -45,13 +45,14 @@ bool TileJobs::work_on(Job& job, int64_t limit) {
   return taken > 0;
 }
 
-bool TileJobs::help() {
+bool TileJobs::help(Helper helper) {
   for (Place& place : places_) {
     // A look before the pin: one at a place that is being closed would keep its owner waiting.
     if (Job* seen = place.job.load(std::memory_order_relaxed); seen == nullptr || seen == closing()) continue;
     place.pins.fetch_add(1, std::memory_order_seq_cst);
     Job* job = place.job.load(std::memory_order_seq_cst);
-    const bool worked = job != nullptr && job != closing() && work_on(*job, 1);
+    const bool may_help = job != nullptr && job != closing() && (helper == Helper::kWorker || job->hosts_may_help);
+    const bool worked = may_help && work_on(*job, 1);
     place.pins.fetch_sub(1, std::memory_order_seq_cst);
     if (worked) return true;
   }

@@ -13,11 +13,13 @@ namespace npu {
 
 class TileJobs {
  public:
-  // Runs function(closure, i) for every i < tiles on this thread and on those that call help(); returns when all are done
-  // and rethrows the first exception. `published` is called once helpers can find the job.
+  enum class Helper : bool { kWorker, kHost };
+
+  // Runs function(closure, i) for every i < tiles on this thread and on those that call help(), hosts only if they may;
+  // returns when all are done and rethrows the first exception. `published` is called once helpers can find the job.
   template <class Published>
-  void run(int64_t tiles, TileFunction function, void* closure, const Published& published) {
-    Job job{tiles, function, closure};
+  void run(int64_t tiles, TileFunction function, void* closure, bool hosts_may_help, const Published& published) {
+    Job job{tiles, function, closure, hosts_may_help};
     const int place = publish(job);
     if (place >= 0) published();
     work_on(job, INT64_MAX);
@@ -26,13 +28,14 @@ class TileJobs {
   }
 
   bool any() const noexcept { return jobs_.load(std::memory_order_seq_cst) > 0; }  // a job has tiles nobody has taken
-  bool help();  // takes one tile of some job; false = there was nothing to take
+  bool help(Helper helper);  // takes one tile of some job; false = there was nothing to take
 
  private:
   struct Job {
     int64_t tiles;
     TileFunction function;
     void* closure;
+    bool hosts_may_help;
     std::atomic<int64_t> next{0};
     std::atomic<bool> counted{false};  // in jobs_
     std::atomic<bool> failed{false};
