@@ -93,6 +93,43 @@ def test_imaginary_parts_that_a_reduction_drops_are_warned_of_at_the_call(functi
     assert torch.equal(found.cpu(), wanted)
 
 
+COMPLEX = torch.complex(torch.arange(12.0).reshape(3, 4), torch.ones(3, 4))
+
+
+WARNING = {
+    "eq": (lambda x, out: torch.eq(x, x, out=out), COMPLEX, torch.zeros(3, 4, dtype=torch.int32)),
+    "norm": (lambda x: torch.linalg.vector_norm(x, 0, dim=1), COMPLEX[:, :1]),
+    "index_reduce": (
+        lambda x, index, source: x.index_reduce(0, index, source, "amax"),
+        torch.ones(3, 4), torch.tensor([0, 2]), torch.ones(2, 4),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WARNING)
+def test_what_a_kernel_warns_of_is_said_at_each_call(name):
+    function, *arguments = WARNING[name]
+    on_npu = [tensor.to("npu") for tensor in arguments]
+
+    def said(tensors: list[torch.Tensor]) -> list[str]:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            function(*tensors)
+        return [str(warning.message).partition(" (")[0] for warning in caught]
+
+    torch.set_warn_always(True)
+    try:
+        expected = said(arguments)
+        assert expected
+        for _ in range(2):
+            with Gate(torch.npu.default_stream()):  # nothing runs yet
+                assert said(on_npu) == expected
+            torch.npu.synchronize()
+            assert said(on_npu) == expected  # and where the task runs at once, not twice
+    finally:
+        torch.set_warn_always(False)
+
+
 def test_norms_of_complex_numbers_drop_nothing():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -119,3 +156,25 @@ def test_rrelu_gives_contiguous_results(format, training):
         actual = torch.nn.functional.rrelu(x.to("npu"), training=training)
         assert actual.stride() == expected.stride()
         assert training or torch.equal(actual.cpu(), expected)
+
+
+@pytest.mark.parametrize("dim", [0, 1, 2, -1])
+@pytest.mark.parametrize("sizes", [(0,), (2, 3, 2)])
+def test_stack_of_the_lower_level_into_a_given_output(dim, sizes):
+    parts = [torch.arange(6.0).reshape(2, 3), torch.ones(2, 3)]
+    results = []
+    for device in ("cpu", "npu"):
+        out = torch.empty(sizes if torch.stack(parts, dim).shape == sizes else 0, device=device)
+        results.append(torch.ops.aten._stack.out([part.to(device) for part in parts], dim, out=out))
+    assert torch.equal(results[1].cpu(), results[0])
+    assert results[1].stride() == results[0].stride()
+
+
+def test_a_shape_on_the_device_is_read_there():
+    x = torch.arange(6.0, device="npu", requires_grad=True)
+    y = torch._reshape_from_tensor(x, torch.tensor([2, 3], device="npu"))
+    assert y.shape == (2, 3) and y.data_ptr() == x.data_ptr()
+    (gradient,) = torch.autograd.grad((y * y).sum(), x)
+    assert torch.equal(gradient, 2 * x.detach())
+    with pytest.raises(RuntimeError):
+        torch._reshape_from_tensor(x.detach(), torch.tensor([5], device="npu"))

@@ -65,7 +65,13 @@ def test_operands_of_several_dtypes_too_large_to_rehearse(call):
         "addr_of_a_row": lambda m: m.ones(1, 3).addr_(m.ones(2), m.ones(3)),
         "lengths": lambda m: torch.segment_reduce(m.ones(3), "sum", lengths=m.tensor([1.0, 2.0])),
         "offsets": lambda m: torch.segment_reduce(m.ones(3), "sum", offsets=m.tensor([0.0, 3.0])),
+        "masked_fill": lambda m: m.ones(10, 1, 5).masked_fill_(m.ones(10, 10, 5, dtype=BOOL), 1.0),
+        "masked_fill_rank": lambda m: m.ones(5).masked_fill_(m.ones(2, 5, dtype=BOOL), m.tensor(1.0)),
+        "masked_fill_sizes": lambda m: m.ones(3, 4).masked_fill_(m.ones(3, 5, dtype=BOOL), 1.0),
+        "masked_scatter": lambda m: m.ones(10, 1, 5).masked_scatter_(m.ones(10, 10, 5, dtype=BOOL), m.ones(500)),
         "narrow_copy": lambda m: torch.narrow_copy(m.ones(3, 4), 2, 0, 1, out=m.empty(0)),
+        "narrow_copy_start": lambda m: torch.narrow_copy(m.ones(3, 4), 1, 5, 0),
+        "narrow_copy_function": lambda m: torch.narrow_copy(m.ones(3, 4), 1, 3, 2),
         "narrow_copy_length": lambda m: torch.narrow_copy(m.ones(3, 4), 1, 0, -1, out=m.empty(0)),
     }
 )

@@ -69,7 +69,7 @@ def library(row: Row, function: NativeFunction) -> str:
     outs = output_names(row, function) if makes_outputs else []
     inputs = list(function.func.arguments.flat_non_out)
     name = identifier(function)
-    task = f'make_task("aten::{function.func.name}", run_{name}, {ENGINES[row.engine]})'
+    task = f'make_task("aten::{function.func.name}", run_{name}, {ENGINES[row.engine]}{row.kernel_flags})'
     parts = [names(row, inputs, outs, name), run(row, function, inputs, outs, name)]
     parts.append(f"constexpr TaskInfo task_{name} = {task};\n")
     lines = [*wait_for_size(row, function), f"OpScope scope(OpId::{name}, Route::kLibrary);"]
@@ -105,7 +105,7 @@ def try_unusual(row: Row, function: NativeFunction, outs: int) -> list[str]:
     name, overload = function.func.name.name, function.func.name.overload_name
     arguments = ", ".join(a.name for a in function.func.arguments.flat_all)
     stack = f"c10::impl::boxArgs({arguments})"
-    trial = f'try_on_host("aten::{name}", "{overload}", {ENGINES[row.engine]}, {outs}, {stack})'
+    trial = f'try_on_host("aten::{name}", "{overload}", StandIn::{row.stand_in}, {outs}, {stack})'
     return [
         f"const auto specs = {shape_rule(row)};",
         f"if (outputs.unusual(specs)) [[unlikely]] outputs.settle({trial});",

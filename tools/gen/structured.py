@@ -168,10 +168,10 @@ def wrapper(row: Row, group: NativeFunctionsGroup, function: NativeFunction) -> 
         f"return {returned(group, kind, outs)};",
     ]
     body = "\n  ".join(line for line in lines if line)
-    engine = ENGINES[row.engine]
+    runs = f"run_{prefix(group)}, {ENGINES[row.engine]}{row.kernel_flags}"
     iterate = f"iterate_{prefix(group)}" if row.stub else "nullptr"
     return f"""\
-constexpr Tasks tasks_{name} = make_tasks("aten::{function.func.name}", {iterate}, run_{prefix(group)}, {engine});
+constexpr Tasks tasks_{name} = make_tasks("aten::{function.func.name}", {iterate}, {runs});
 
 {signature.defn(name=name)} {{
   {body}

@@ -10,10 +10,12 @@ from torchgen.model import NativeFunction, NativeFunctionsGroup, SchemaKind
 from gen.schema import Schemas
 
 ROUTES = ("view", "kernel", "iterator", "library", "native", "synchronous", "composite", "fallback")
+KERNEL_FLAGS = {None: "", "sizes": ", kChecksSizes", "dtypes": ", kOfOneDtype"}  # column `rehearse`
+STAND_INS = {"zeros": "kZeros", "ones": "kOnes"}
 ENGINES = {"vector": "kVectorEngine", "cube": "kCubeEngine", "mixed": "kMixedEngine", "rng": "kRngEngine"}
 COLUMNS = {
     "func", "route", "engine", "stub", "dtypes", "output", "kernel", "call", "shape", "host_tensors", "writes", "forms",
-    "size", "casts", "check", "serial", "file", "format", "why",
+    "size", "casts", "check", "serial", "file", "format", "why", "rehearse", "stand_ins",
 }  # fmt: skip
 
 
@@ -35,6 +37,8 @@ class Row:
     casts: bool = False  # the kernel casts `self` to the dtype of the output: complex numbers may lose a part
     size: str | None = None  # the argument that tells the size of the result; without it the host waits
     format: str | None = None  # structured: the outputs take the suggested memory format of this argument
+    rehearse: str | None = None  # what rehearsal.h must know: the kernel checks sizes, or refuses mixed dtypes at once
+    stand_ins: str = "zeros"  # what a kernel is tried on that is asked about given outputs: zeros or ones
     host_tensors: bool = False  # CPU tensors with dimensions are welcome; their values are copied
     file: str | None = None  # where a hand-written registration is
     why: str | None = None
@@ -57,6 +61,15 @@ class Row:
     @property
     def check_call(self) -> list[str]:
         return [f"checks::{self.check};"] if self.check else []
+
+    @property
+    def kernel_flags(self) -> str:
+        return KERNEL_FLAGS[self.rehearse]
+
+    @property
+    def stand_in(self) -> str:
+        """What a CPU kernel gets through with: LAPACK counts pivots from 1 and finds unit matrices regular."""
+        return "kUnitMatrices" if self.engine == "mixed" else STAND_INS[self.stand_ins]
 
     @property
     def structured(self) -> bool:
@@ -92,6 +105,10 @@ def make_row(entry: dict[str, Any], schemas: Schemas) -> Row:
             raise ValueError(f"{name}: unknown route {part}; known are {', '.join(ROUTES)}")
     if row.engine not in ENGINES:
         raise ValueError(f"{name}: unknown engine {row.engine}; known are {', '.join(ENGINES)}")
+    if row.rehearse not in KERNEL_FLAGS:
+        raise ValueError(f"{name}: unknown way to rehearse: {row.rehearse}; known are sizes and dtypes")
+    if row.stand_ins not in STAND_INS:
+        raise ValueError(f"{name}: unknown stand-ins {row.stand_ins}; known are {', '.join(STAND_INS)}")
     if "synchronous" in row.route and not row.why:
         raise ValueError(f"{name}: a synchronous operator says why it must wait")
     if row.size and row.route != ["library", "synchronous"]:

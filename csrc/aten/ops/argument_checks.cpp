@@ -156,10 +156,20 @@ void index_put(const at::Tensor& self, const Indices& indices, const at::Tensor&
               values.sizes(), " cannot be broadcast to indexing result of shape ", at::IntArrayRef(*sizes));
 }
 
-void masked_fill(const at::Tensor& value) {
+void masked_fill(const at::Tensor& self, const at::Tensor& mask) {
+  if (mask.sizes() == self.sizes() || mask.scalar_type() != at::kBool) return;
+  const at::DimVector sizes = at::infer_size_dimvector(self.sizes(), mask.sizes());
+  TORCH_CHECK(self.sizes() == at::IntArrayRef(sizes), "output with shape ", self.sizes(),
+              " doesn't match the broadcast shape ", at::IntArrayRef(sizes));
+}
+
+void masked_fill(const at::Tensor& self, const at::Tensor& mask, const at::Tensor& value) {
   TORCH_CHECK(value.dim() == 0, "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with ",
               value.dim(), " dimension(s).");
+  masked_fill(self, mask);
 }
+
+void masked_scatter(const at::Tensor& self, const at::Tensor& mask) { check_expands(mask, self.sizes()); }
 
 void put(const at::Tensor& self, const at::Tensor& index, const at::Tensor& source, bool accumulate) {
   if (!accumulate) alert_not_deterministic("put_");

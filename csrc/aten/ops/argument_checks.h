@@ -26,7 +26,10 @@ void index_fill(const at::Tensor& self, int64_t dim, const at::Tensor& index);
 void index_fill(const at::Tensor& self, int64_t dim, const at::Tensor& index, const at::Tensor& value);
 // The result of a mask on the device has a size that the host does not know: then `values` is checked by the task alone.
 void index_put(const at::Tensor& self, const c10::List<std::optional<at::Tensor>>& indices, const at::Tensor& values);
-void masked_fill(const at::Tensor& value);
+// In place: `self` does not broadcast to the mask.
+void masked_fill(const at::Tensor& self, const at::Tensor& mask);
+void masked_fill(const at::Tensor& self, const at::Tensor& mask, const at::Tensor& value);
+void masked_scatter(const at::Tensor& self, const at::Tensor& mask);
 void put(const at::Tensor& self, const at::Tensor& index, const at::Tensor& source, bool accumulate);
 void max_unpool2d(const at::Tensor& indices);
 void max_unpool3d(const at::Tensor& indices, at::IntArrayRef output_size, at::IntArrayRef stride,

@@ -295,7 +295,8 @@ void ArgumentWriter::launch(const TaskInfo& info, Rehearsal rehearsal) {
   const BlockHeader header{names_, static_cast<uint32_t>(size_), thread_width(info, elements_), has_span};
   std::memcpy(data_, &header, sizeof(header));
   const uint32_t cost_ns = estimate_ns(info, elements_);
-  if (rehearsal == Rehearsal::kYes) rehearse(info, signature_, data_, size_, cost_ns);
+  if (rehearsal == Rehearsal::kYes && rehearse(info, signature_, data_, size_, cost_ns)) [[unlikely]]
+    reinterpret_cast<BlockHeader*>(data_)->silent = true;
   translate_errors([&] { current_stream(device_).launch_bytes({info, data_, size_, cost_ns}); });
 }
 

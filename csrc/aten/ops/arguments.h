@@ -56,6 +56,7 @@ struct BlockHeader {
   uint32_t bytes = 0;     // of the whole block
   uint16_t width = 1;     // OpenMP threads of the task, from its shapes alone
   bool has_span = false;  // the last record is a Span
+  bool silent = false;    // the host has given the warnings of the kernel
 };
 
 // The memory of operands that overlap. The task sees those that begin in it as parts of one storage, which is how PyTorch

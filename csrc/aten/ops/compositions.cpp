@@ -1,8 +1,10 @@
 // Operators that PyTorch composes of CPU kernels for tensors of all devices: the same, composed of operators of npu.
 #include <ATen/native/UnaryOps.h>
+#include <ATen/ops/_reshape_from_tensor_native.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/native_batch_norm.h>
 #include <ATen/ops/range.h>
+#include <ATen/ops/stack.h>
 #include <torch/library.h>
 
 #include <tuple>
@@ -25,6 +27,14 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> batch_norm_no_update(
 
 at::Tensor& range_without_step(const at::Scalar& start, const at::Scalar& end, at::Tensor& out) {
   return at::range_outf(start, end, 1, out);
+}
+
+at::Tensor& stack_out(at::TensorList tensors, int64_t dim, at::Tensor& out) {
+  return at::stack_outf(tensors, dim, out);
+}
+
+at::Tensor reshape_from_tensor(const at::Tensor& self, const at::Tensor& shape) {
+  return at::native::_reshape_from_tensor(self, shape.cpu());
 }
 
 constexpr ArgumentName kKaiserNames[] = {{"out", Operand::Access::kWrite}, {"self"}, {"window_length"}, {"beta"}};
@@ -51,6 +61,13 @@ void kaiser_window(at::TensorIteratorBase& iterator, const int64_t window_length
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("_batch_norm_no_update", counted<OpId::_batch_norm_no_update, Route::kLibrary, batch_norm_no_update>);
   m.impl("range.out_", counted<OpId::range_out_, Route::kLibrary, range_without_step>);
+  m.impl("_stack.out", counted<OpId::_stack_out, Route::kLibrary, stack_out>);
+  m.impl("_reshape_from_tensor", counted<OpId::_reshape_from_tensor, Route::kLibrary, reshape_from_tensor>);
+}
+
+// A view of the operator's tensor, whose own derivative it has.
+TORCH_LIBRARY_IMPL(aten, AutogradPrivateUse1, m) {
+  m.impl("_reshape_from_tensor", counted<OpId::_reshape_from_tensor, Route::kLibrary, reshape_from_tensor>);
 }
 
 }  // namespace

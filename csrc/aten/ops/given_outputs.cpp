@@ -8,18 +8,15 @@
 
 #include <cstring>
 #include <optional>
-#include <string_view>
 #include <utility>
 
 namespace npu::aten {
 namespace {
 
-// CPU tensors in place of npu tensors: zeros, but for linear algebra what it gets through with. A tensor that is given
-// twice stays one.
+// CPU tensors in place of npu tensors. A tensor that is given twice stays one.
 class StandIns {
  public:
-  StandIns(const char* name, EngineMask engines)
-      : linear_algebra_(engines == kMixedEngine), divides_(std::string_view(name) == "aten::floor_divide") {}
+  explicit StandIns(StandIn kind) : kind_(kind) {}
 
   c10::IValue of(const c10::IValue& value) {
     if (value.isTensor()) return of(value.toTensor());
@@ -44,8 +41,8 @@ class StandIns {
       if (device.is_same(tensor)) return host;
     at::Tensor host = at::detail::empty_strided_cpu(tensor.sizes(), tensor.strides(), tensor.scalar_type());
     std::memset(host.mutable_data_ptr(), 0, host.storage().nbytes());
-    if (divides_) whole(host).fill_(1);
-    if (linear_algebra_ && at::has_internal_overlap(host) != at::MemOverlap::Yes) fill(host);
+    if (kind_ == StandIn::kOnes) whole(host).fill_(1);
+    if (kind_ == StandIn::kUnitMatrices && at::has_internal_overlap(host) != at::MemOverlap::Yes) fill(host);
     host._set_conj(tensor.is_conj());
     host._set_neg(tensor.is_neg());
     pairs_.emplace_back(tensor, host);
@@ -64,18 +61,17 @@ class StandIns {
       host.diagonal(0, -2, -1).fill_(1);
   }
 
-  const bool linear_algebra_;
-  const bool divides_;                                    // integers, by other than zero
+  const StandIn kind_;
   std::vector<std::pair<at::Tensor, at::Tensor>> pairs_;  // device, host
 };
 
 }  // namespace
 
-std::vector<at::Tensor> try_on_host(const char* name, const char* overload, EngineMask engines, size_t outputs,
+std::vector<at::Tensor> try_on_host(const char* name, const char* overload, StandIn stand_in, size_t outputs,
                                     const torch::jit::Stack& stack) {
   const at::AutoDispatchBelowADInplaceOrView below_autograd;
   const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
-  StandIns stand_ins(name, engines);
+  StandIns stand_ins(stand_in);
   torch::jit::Stack arguments;
   for (const c10::IValue& value : stack) arguments.push_back(stand_ins.of(value));
   std::vector<at::Tensor> given;

@@ -147,7 +147,11 @@ bool warn_of_lost_parts(const at::Tensor& from, const at::Tensor& to);
 // which thread comes first.
 template <bool serial = false, class Body>
 void run_library_task(const TaskContext& context, const void* block, Body&& body) {
-  const ThreadWidth width(serial ? 1 : static_cast<int>(static_cast<const BlockHeader*>(block)->width));
+  const auto& header = *static_cast<const BlockHeader*>(block);
+  const ThreadWidth width(serial ? 1 : static_cast<int>(header.width));
+  std::optional<Silence> silence;
+  if (header.silent) [[unlikely]]
+    silence.emplace();
   ArgumentReader reader(context, block);
   body(reader);
   reader.finish();
@@ -161,11 +165,12 @@ struct Tasks {
 
 using TaskFunction = void (*)(const TaskContext&, const void*);
 
-constexpr TaskInfo make_task(const char* name, TaskFunction run, EngineMask engines) {
-  return {name, run, engines, kInlineable | kUsesEnvironment, visit_block};
+constexpr TaskInfo make_task(const char* name, TaskFunction run, EngineMask engines, uint8_t kernel_flags = 0) {
+  return {name, run, engines, static_cast<uint8_t>(kInlineable | kUsesEnvironment | kernel_flags), visit_block};
 }
-constexpr Tasks make_tasks(const char* name, TaskFunction iterate, TaskFunction run, EngineMask engines) {
-  return {make_task(name, iterate, engines), make_task(name, run, engines)};
+constexpr Tasks make_tasks(const char* name, TaskFunction iterate, TaskFunction run, EngineMask engines,
+                           uint8_t kernel_flags = 0) {
+  return {make_task(name, iterate, engines), make_task(name, run, engines, kernel_flags)};
 }
 
 }  // namespace npu::aten

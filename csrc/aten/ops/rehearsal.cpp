@@ -13,6 +13,7 @@
 #include <memory>
 #include <string_view>
 #include <tuple>
+#include <vector>
 
 #include "aten/ops/arguments.h"
 #include "aten/ops/environment.h"
@@ -172,33 +173,7 @@ constexpr std::string_view kWordsOfSignatures[] = {
     "floating point", "floating-point", "complex", "float tensor", "int8 tensor", "bool tensor", "must be Float",
     "must be Int32", "to a single memory location", "Input type ("};
 
-// Operators whose kernels check more sizes and options than their shape rules know, sorted. They are rehearsed for each
-// new set of them, and all that their kernels say counts. A kernel that trusts sizes without a check is not for this
-// list: it would leave the scratch memory, whose margin is 4 KiB around each operand. Its shape rule must refuse first.
-constexpr std::string_view kCheckingSizes[] = {
-    "aten::_adaptive_avg_pool2d_backward", "aten::_adaptive_avg_pool3d_backward", "aten::_dirichlet_grad",
-    "aten::_fake_quantize_learnable_per_channel_affine", "aten::_histogramdd_from_bin_cts",
-    "aten::_histogramdd_from_bin_tensors", "aten::_int_mm", "aten::_weight_int8pack_mm",
-    "aten::cholesky_inverse", "aten::col2im", "aten::embedding_dense_backward",
-    "aten::fake_quantize_per_channel_affine_cachemask", "aten::grid_sampler_3d", "aten::histogram",
-    "aten::linalg_householder_product", "aten::linalg_matrix_exp", "aten::linalg_solve_triangular",
-    "aten::nll_loss2d_backward", "aten::nll_loss2d_forward", "aten::ormqr", "aten::reflection_pad2d_backward",
-    "aten::replication_pad2d_backward", "aten::replication_pad3d_backward"};
-
-// Products whose kernels refuse operands of several dtypes before they compute anything, so that these are rehearsed
-// whatever their sizes; sorted. Other products take packed weights or scales of dtypes of their own.
-constexpr std::string_view kOfOneDtype[] = {
-    "aten::addbmm", "aten::addmm", "aten::addmv", "aten::baddbmm", "aten::bmm",
-    "aten::convolution_backward_overrideable", "aten::convolution_overrideable", "aten::dot", "aten::mm", "aten::vdot"};
 // clang-format on
-static_assert(std::is_sorted(std::begin(kCheckingSizes), std::end(kCheckingSizes)));
-static_assert(std::is_sorted(std::begin(kOfOneDtype), std::end(kOfOneDtype)));
-
-// Whether a sorted list names an operator, in any of its forms.
-template <size_t kCount>
-bool lists(const std::string_view (&operators)[kCount], std::string_view name) {
-  return std::binary_search(std::begin(operators), std::end(operators), name.substr(0, name.find('.')));
-}
 
 // What kernels say of values, which are no zeros when the task runs.
 constexpr std::string_view kWordsOfValues[] = {"`zero_point` must be between `quant_min` and `quant_max`"};
@@ -221,10 +196,31 @@ Signature with_contents(Signature signature, const void* block) {
   return signature;
 }
 
+// Gives the warnings of a rehearsal at its end, however that comes about, but for those of sizes: zeros may give results of
+// other sizes than the real values will.
+class Warnings final : c10::WarningHandler {
+ public:
+  Warnings() : outer_(c10::WarningUtils::get_warning_handler()) { c10::WarningUtils::set_warning_handler(this); }
+  ~Warnings() {
+    c10::WarningUtils::set_warning_handler(outer_);
+    for (const c10::Warning& warning : kept_) outer_->process(warning);
+  }
+  Warnings(const Warnings&) = delete;
+  Warnings& operator=(const Warnings&) = delete;
+  bool any() const noexcept { return !kept_.empty(); }
+
+  void process(const c10::Warning& warning) override {
+    if (warning.msg().find("was resized") == std::string::npos) kept_.push_back(warning);
+  }
+
+ private:
+  c10::WarningHandler* const outer_;
+  std::vector<c10::Warning> kept_;
+};
+
 // Runs the task; lets through what follows from the signature alone, or whatever the kernel says but for linear algebra's
 // verdict on the values. Whether the kernel got past its checks.
 bool perform(const TaskInfo& info, const void* block, bool all_errors) {
-  const Silence silence;  // zeros may give results of other sizes than the real values will
   const TaskEnvironmentScope environment((info.flags & kUsesEnvironment) != 0);
   try {
     info.run(TaskContext(), block);
@@ -247,22 +243,27 @@ bool perform(const TaskInfo& info, const void* block, bool all_errors) {
 
 void forget_rehearsals() noexcept { rehearsed.clear(); }
 
-void rehearse(const TaskInfo& info, Signature signature, const void* block, size_t bytes, uint32_t cost_ns) {
+bool rehearse(const TaskInfo& info, Signature signature, const void* block, size_t bytes, uint32_t cost_ns) {
   signature.add(reinterpret_cast<uintptr_t>(info.run));
+  if (c10::WarningUtils::get_warnAlways()) [[unlikely]]
+    signature.add(1);
   if (rehearsed.contains(signature)) [[likely]]
-    return;
+    return false;
   const bool is_long = cost_ns > (info.engines == kMixedEngine ? kMaxMixedCostNs : kMaxCostNs);
-  if (is_long && !(lists(kOfOneDtype, info.name) && MixedDtypes(block))) return;
+  if (is_long && !((info.flags & kOfOneDtype) != 0 && MixedDtypes(block))) return false;
   const Signature with_sizes = with_contents(signature, block);
-  if (rehearsed.contains(with_sizes)) return;
+  if (rehearsed.contains(with_sizes)) return false;
   const auto copy = std::make_unique<std::byte[]>(bytes);
   std::memcpy(copy.get(), block, bytes);
   reinterpret_cast<BlockHeader*>(copy.get())->width = 1;
   const Stage stage(copy.get(), info.engines);
-  if (!stage) return;
-  const bool sizes_count = lists(kCheckingSizes, info.name);
+  if (!stage) return false;
+  const bool sizes_count = (info.flags & kChecksSizes) != 0;
+  const Warnings warnings;
   const bool passed = perform(info, copy.get(), sizes_count);
+  if (warnings.any()) return true;
   rehearsed.insert(passed && !sizes_count ? signature : with_sizes);
+  return false;
 }
 
 }  // namespace npu::aten

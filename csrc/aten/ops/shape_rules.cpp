@@ -365,8 +365,10 @@ TensorSpec narrowed(const at::Tensor& self, int64_t dim, int64_t start, int64_t 
   TORCH_CHECK(dim < static_cast<int64_t>(self_sizes.size()));  // PyTorch's own condition: it is the message
   TensorSpec spec = contiguous_like(self);
   int64_t& size = spec.sizes[static_cast<size_t>(at::maybe_wrap_dim(dim, self.dim()))];
+  TORCH_CHECK_INDEX(-size <= start && start <= size, "start out of range (expected to be in range of [", -size, ", ",
+                    size, "], but got ", start, ")");
   const int64_t first = start < 0 ? start + size : start;
-  TORCH_CHECK(length >= 0 && first >= 0 && first <= size - length, "start (", first, ") + length (", length,
+  TORCH_CHECK(length >= 0 && first <= size - length, "start (", first, ") + length (", length,
               ") exceeds dimension size (", size, ").");
   size = length;
   return spec;

@@ -140,7 +140,12 @@ TensorSpecs<2> weight_norm(const at::Tensor& v, const at::Tensor& g);
 TensorSpec convolution(const at::Tensor& input, const at::Tensor& weight, at::IntArrayRef stride,
                        at::IntArrayRef padding, at::IntArrayRef dilation, bool transposed,
                        at::IntArrayRef output_padding, int64_t groups);
+// Of 2D convolutions: gradients are in channels last when one of the forward pass's tensors is.
 TensorSpecs<3> convolution_backward(const at::Tensor& grad_output, const at::Tensor& input, const at::Tensor& weight,
+                                    std::array<bool, 3> output_mask);
+TensorSpecs<3> convolution_backward(const at::Tensor& grad_output, const at::Tensor& input, const at::Tensor& weight,
+                                    at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation,
+                                    bool transposed, at::IntArrayRef output_padding, int64_t groups,
                                     std::array<bool, 3> output_mask);
 TensorSpec plain_convolution(const at::Tensor& self, const at::Tensor& weight, at::IntArrayRef kernel_size,
                              at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation);

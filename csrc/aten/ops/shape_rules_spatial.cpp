@@ -79,6 +79,20 @@ bool in_default_format(const at::Tensor& tensor) {
   return tensor.suggest_memory_format() == at::MemoryFormat::Contiguous;
 }
 
+at::MemoryFormat format_of_either(const at::Tensor& input, const at::Tensor& weight) {
+  return (in_default_format(input) ? weight : input).suggest_memory_format();
+}
+
+TensorSpecs<3> gradients(const at::Tensor& grad_output, const at::Tensor& input, const at::Tensor& weight,
+                         at::MemoryFormat format, std::array<bool, 3> output_mask) {
+  TensorSpec grad_input = contiguous_like(input), grad_weight = contiguous_like(weight);
+  grad_input.options = grad_input.options.memory_format(format);
+  grad_weight.options = grad_weight.options.memory_format(format);
+  const TensorSpec grad_bias = of({grad_output.size(1)}, grad_output.options());
+  return {output_mask[0] ? grad_input : none(), output_mask[1] ? grad_weight : none(),
+          output_mask[2] ? grad_bias : none()};
+}
+
 void check_convolution(const at::Tensor& input, const at::Tensor& weight, at::IntArrayRef stride,
                        at::IntArrayRef padding, at::IntArrayRef dilation, bool transposed,
                        at::IntArrayRef output_padding, int64_t groups) {
@@ -156,18 +170,19 @@ TensorSpec convolution(const at::Tensor& input, const at::Tensor& weight, at::In
   return spec;
 }
 
-// Both gradients are in channels last when one of the forward pass's tensors is; the 3D kernels for doubles know no such.
 TensorSpecs<3> convolution_backward(const at::Tensor& grad_output, const at::Tensor& input, const at::Tensor& weight,
                                     std::array<bool, 3> output_mask) {
-  const at::Tensor& model = in_default_format(input) ? weight : input;
-  const bool kept = !in_default_format(model) && (input.dim() == 4 || input.scalar_type() != at::kDouble);
-  const at::MemoryFormat format = kept ? model.suggest_memory_format() : at::MemoryFormat::Contiguous;
-  TensorSpec grad_input = contiguous_like(input), grad_weight = contiguous_like(weight);
-  grad_input.options = grad_input.options.memory_format(format);
-  grad_weight.options = grad_weight.options.memory_format(format);
-  const TensorSpec grad_bias = of({grad_output.size(1)}, grad_output.options());
-  return {output_mask[0] ? grad_input : none(), output_mask[1] ? grad_weight : none(),
-          output_mask[2] ? grad_bias : none()};
+  return gradients(grad_output, input, weight, format_of_either(input, weight), output_mask);
+}
+
+TensorSpecs<3> convolution_backward(const at::Tensor& grad_output, const at::Tensor& input, const at::Tensor& weight,
+                                    at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation,
+                                    bool transposed, at::IntArrayRef output_padding, int64_t groups,
+                                    std::array<bool, 3> output_mask) {
+  at::MemoryFormat format = format_of_either(input, weight);
+  if (format == at::MemoryFormat::ChannelsLast3d)  // which not all kernels know
+    format = convolution_format(input, weight, stride, padding, dilation, transposed, output_padding, groups);
+  return gradients(grad_output, input, weight, format, output_mask);
 }
 
 TensorSpec plain_convolution(const at::Tensor& self, const at::Tensor& weight, at::IntArrayRef kernel_size,
