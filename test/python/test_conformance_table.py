@@ -99,6 +99,8 @@ def test_document_groups_differences_by_reason(tmp_path: Path):
     (tmp_path / "docs").mkdir()
     document = tmp_path / "docs" / "conformance.md"
     document.write_text("# Conformance\n\nWritten by hand.\n")
+    (tmp_path / "test").mkdir()
+    (tmp_path / "test" / "exceptions.yaml").write_text("few: {}")
     differing = [Outcome(f"f.py::test_{i}", "failed", "ValueError: a_b") for i in range(5)]
     measured = Outcome("f.py::test_bert", "passed", figures={"cosine": 0.99})
     for _ in range(2):  # what was generated before is replaced
@@ -115,9 +117,15 @@ def test_document_groups_differences_by_reason(tmp_path: Path):
 
 def test_no_differences_speaks_of_areas_that_have_run():
     same = {"few": entry(Outcome("t::a", "passed"))}
-    assert table.document("", same, {"few": "Few"}).endswith("## Differences\n\nNone.\n")
-    waiting = table.document("", same, {"few": "Few", "later": "Later"})
-    assert waiting.endswith("## Differences\n\nNone in the areas above that have run.\n")
+    assert "## Differences\n\nNone.\n" in table.document("", same, {"few": "Few"}, {})
+    waiting = table.document("", same, {"few": "Few", "later": "Later"}, {})
+    assert "## Differences\n\nNone in the areas above that have run.\n" in waiting
+
+
+def test_exceptions_are_listed_by_area_with_their_reasons():
+    exceptions = {"few": {"rounded": [{"why": "adds_up otherwise", "entries": ["a*", "b"]}]}}
+    text = table.document("", {"few": entry(A)}, {"few": "Few"}, exceptions)
+    assert "- Few: the last bits may differ: adds\\_up otherwise: `a*`, `b`\n" in text
 
 
 def test_figures_are_summed_unless_those_of_each_test_are_wanted():
@@ -130,7 +138,9 @@ def test_figures_are_summed_unless_those_of_each_test_are_wanted():
 def test_document_follows_from_the_table_and_the_areas():
     titles = {name: area.title for name, (area, _) in conformance.read_areas().items()}
     text = (ROOT / "docs" / "conformance.md").read_text()
-    assert text == table.document(text, table.read(ROOT), titles), "make conformance ARGS=--document rewrites it"
+    assert text == table.document(text, table.read(ROOT), titles, table.exceptions(ROOT)), (
+        "make conformance ARGS=--document rewrites it"
+    )
 
 
 def test_unknown_key_of_an_area_is_named(tmp_path: Path):

@@ -17,6 +17,7 @@ from typing import Any
 import numpy
 import torch
 import yaml
+from exceptions import exceptions
 from torch import Tensor, nn
 from torch.utils import _pytree as pytree
 
@@ -26,15 +27,8 @@ TORCH = Path(torch.__file__).parent
 # Larger than PyTorch's 1e-8: gradients that are zero but for rounding (of a bias before a normalisation, of the bias of
 # attention's keys) would become full steps in a direction that rounding picks, on the CPU just as here.
 EPS = 1e-3
-# Programs whose last bits differ in training, by at most APART, and why. All others give the CPU's bits.
-GROUP_NORM = "PyTorch derives GroupNorm from contiguous copies where inputs are channels last, except on the CPU"
-ROUNDED = {
-    "AutoencoderKL": GROUP_NORM,
-    "UNet2DModel": GROUP_NORM,
-    "VQModel": GROUP_NORM,
-    "encodec": "PyTorch runs an LSTM in one operator of oneDNN on the CPU, and step by step elsewhere",
-}
-APART = 2e-5  # of the largest magnitude of a tensor
+ROUNDED = exceptions("models", "rounded")  # programs whose last bits differ in training; all others give the CPU's bits
+APART = 2e-5  # of the largest magnitude of a tensor, by which they may
 SMALL = (
     5e-5  # what smaller tensors are measured by: gradients that are zero but for rounding have no scale of their own
 )

@@ -22,30 +22,37 @@ WAITS = yaml.safe_load((Path(__file__).parent / "host_waits.yaml").read_text())
 RANDOM = (
     "bernoulli", "cauchy", "exponential", "geometric", "log_normal", "multinomial", "normal", "normal.in_place",
     "normal.number_mean", "normal_.in_place", "rand_like", "randint", "randint_like", "randn", "randn_like", "uniform",
-    "nn.functional.alpha_dropout", "nn.functional.dropout", "nn.functional.dropout2d", "nn.functional.dropout3d",
-    "nn.functional.feature_alpha_dropout.with_train", "nn.functional.fractional_max_pool2d",
-    "nn.functional.fractional_max_pool3d", "nn.functional.multi_head_attention_forward", "nn.functional.rrelu",
-    "pca_lowrank", "svd_lowrank",
+    "nn.functional.fractional_max_pool2d", "nn.functional.fractional_max_pool3d",
+    "nn.functional.feature_alpha_dropout.with_train", "pca_lowrank", "svd_lowrank",
     "empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided",
 )  # fmt: skip
+DROPOUTS = tuple(f"nn.functional.{name}" for name in ("alpha_dropout", "dropout", "dropout2d", "dropout3d"))
+RANDOM_IN_TRAINING = (*DROPOUTS, "nn.functional.multi_head_attention_forward", "nn.functional.rrelu")
 
 
 def matches(name: str, patterns: Iterable[str]) -> bool:
     return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
 
 
-def waits_of(entry: str, mode: str) -> tuple[str, ...] | None:
-    """The waits that Differences.compare() allows: all (None) where host_waits.yaml names the entry or this mode of it.
-
-    The entry may be "entry layout".
-    """
-    listed = any(matches(name, group["entries"]) for group in WAITS for name in (entry, f"{entry} {mode}"))
-    return None if listed else ()
+def may_wait(entry: str, mode: str) -> bool:
+    """Whether host_waits.yaml names the entry or this mode of it. The entry may be "entry layout"."""
+    return any(matches(name, group["entries"]) for group in WAITS for name in (entry, f"{entry} {mode}"))
 
 
 def draws(entry: str, sample: SampleInput) -> bool:
     """Whether the values of this call are random, or whatever the memory held."""
-    return entry.removeprefix("_refs.") in RANDOM or bool(sample.kwargs.get("dropout_p"))
+    name, given = entry.removeprefix("_refs."), sample.kwargs
+    if name in RANDOM_IN_TRAINING and given.get("training") is False:
+        return False
+    if name in DROPOUTS and given.get("p") in (0, 1):
+        return False
+    return name in (*RANDOM, *RANDOM_IN_TRAINING) or bool(given.get("dropout_p"))
+
+
+def apart(dtype: torch.dtype, precisions: int) -> dict[str, float]:
+    """Tolerances of assert_like() for values that may differ by a few times what the dtype can tell apart."""
+    inexact = dtype.is_floating_point or dtype.is_complex
+    return dict.fromkeys(("rtol", "atol"), precisions * torch.finfo(dtype).eps if inexact else 0)
 
 
 def tensors(tree: Any) -> list[torch.Tensor]:

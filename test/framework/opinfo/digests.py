@@ -1,6 +1,6 @@
 """Digests of what op_db's operators give on npu, for comparing runs bit by bit; also a program that prints them.
 
-    python digests.py SHARD SHARDS [SAMPLES]    one JSON object a line: {"case": ..., "digest": ...}
+    PYTHONPATH=test python digests.py SHARD SHARDS [SAMPLES]    one JSON object a line: {"case": ..., "digest": ...}
 
 The environment says how the device runs (NPU_LAUNCH_BLOCKING, NPU_SIM_WORKERS, ...). A case is an operator, a dtype, a
 sample, a mode and a layout; its digest covers sizes, strides and bits of results and gradients. What the CPU refuses as
@@ -20,6 +20,7 @@ from typing import Any
 
 import torch
 from compare import matches, noncontiguous, same_layout
+from exceptions import exceptions
 from modes import Call, backward, forward, in_place, run, with_out
 from outcomes import difference_of_errors, pending_error, without_device
 from torch.testing._internal.common_methods_invocations import op_db
@@ -27,15 +28,7 @@ from torch.testing._internal.opinfo.core import OpInfo, SampleInput
 from torch.utils import _pytree as pytree
 
 REFUSED, FAILED = "refused: ", "failed: "
-# Entries that are left out, with the reason.
-SKIPPED = {
-    "linalg.lstsq*": "PyTorch leaves LAPACK's pivots uninitialised: the CPU's last bits change from call to call",
-    "empty*": "uninitialised memory",
-    "new_empty*": "uninitialised memory",
-    "sparse.*": "sparse tensors have no bytes of their own",
-    "to_sparse": "sparse tensors have no bytes of their own",
-    "jiterator*": "compiled for CUDA at run time; the CPU has none",
-}
+SKIPPED = exceptions("ways", "skipped")
 
 
 def digest(tree: Any) -> str:

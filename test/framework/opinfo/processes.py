@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 
@@ -13,7 +14,8 @@ def start(*arguments: object, **settings: str) -> subprocess.Popen:
     """Starts Python with these arguments in the repository's root; sets of strings have one order in all of them."""
     command = [sys.executable, *map(str, arguments)]
     pipe = subprocess.PIPE
-    environment = child_environment(PYTHONHASHSEED="0", **settings)
+    path = os.pathsep.join(filter(None, [str(ROOT / "test"), os.environ.get("PYTHONPATH", "")]))
+    environment = child_environment(PYTHONHASHSEED="0", PYTHONPATH=path, **settings)
     return subprocess.Popen(command, env=environment, cwd=ROOT, stdout=pipe, stderr=pipe, text=True)
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 import torch
-from compare import Mover, on_device, tensors, waits_of
+from compare import Mover, may_wait, on_device, tensors
 from outcomes import Differences, Outcome, outcome_of
 from torch.testing._internal.common_methods_invocations import (
     foreach_binary_op_db,
@@ -40,8 +40,6 @@ QUICK_LENGTH = 5
 QUICK_UNARY = ("_foreach_abs", "_foreach_exp", "_foreach_neg", "_foreach_sqrt", "_foreach_zero")
 LENGTHS = [20, 23]
 LONG_LIST = 500
-# Operators whose kernel warns: npu tries a kernel on the host, where it warns, for the first call of its kind only.
-WARNS_ONCE = ("_foreach_norm",)
 
 
 def forward(op: ForeachFuncInfo, arguments: list, keywords: dict) -> Outcome:
@@ -61,9 +59,7 @@ def in_place(op: ForeachFuncInfo, arguments: list, keywords: dict) -> Outcome:
 
 def run(mode: Callable, sample: SampleInput, op: ForeachFuncInfo, device: str) -> Outcome:
     arguments, keywords = Mover(device)(([sample.input, *sample.args], dict(sample.kwargs)))
-    outcome = outcome_of(lambda: mode(op, arguments, keywords))
-    outcome.warnings = [] if op.name in WARNS_ONCE else outcome.warnings
-    return outcome
+    return outcome_of(lambda: mode(op, arguments, keywords))
 
 
 def compare(op: ForeachFuncInfo, dtype: torch.dtype, calls: Iterator, note_operators, record_property) -> int:
@@ -73,7 +69,7 @@ def compare(op: ForeachFuncInfo, dtype: torch.dtype, calls: Iterator, note_opera
     with on_device(note):
         for i, (mode, sample) in enumerate(calls):
             on_npu, expected = functools.partial(run, mode, sample, op, "npu"), run(mode, sample, op, "cpu")
-            differences.compare(str(i), mode.__name__, on_npu, expected, waits=waits_of(op.name, mode.__name__))
+            differences.compare(str(i), mode.__name__, on_npu, expected, may_wait=may_wait(op.name, mode.__name__))
     return differences.check(record_property)
 
 

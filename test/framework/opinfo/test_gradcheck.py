@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 import torch
 from compare import Mover
+from exceptions import exceptions
 from modes import SIZES_ON_THE_HOST
 from outcomes import without_device
 from torch.testing._internal.autograd_function_db import autograd_function_db
@@ -31,10 +32,7 @@ DTYPES = (torch.float64, torch.complex128)
 SAMPLES = int(os.environ.get("NPU_GRADCHECK_SAMPLES", 20)) or None
 QUICK = ("addmm", "index_put", "nn.functional.layer_norm", "nn.functional.conv2d", "var")
 QUICK_SAMPLES = 2
-# Entries that are left out, with the reason.
-SKIPPED = {
-    "NumpyExpMarkDirtyAutogradFunction": "writes through NumPy, which shares memory with CPU tensors only",
-}
+SKIPPED = exceptions("derivatives", "skipped")
 
 helper = Gradients()
 

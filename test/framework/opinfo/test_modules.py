@@ -16,7 +16,8 @@ from collections.abc import Iterator
 
 import pytest
 import torch
-from compare import LAYOUTS, Mover, as_it_is, assert_like, matches, on_device, same_layout, tensors
+from compare import LAYOUTS, Mover, apart, as_it_is, assert_like, matches, on_device, same_layout, tensors
+from exceptions import exceptions
 from outcomes import Differences, Outcome, difference, outcome_of
 from torch.testing._internal.common_modules import ErrorModuleInput, ModuleErrorEnum, ModuleInfo, ModuleInput, module_db
 from torch.testing._internal.opinfo.core import SampleInput
@@ -26,39 +27,11 @@ pytestmark = pytest.mark.usefixtures("like_small_tasks")
 # Modules that draw random numbers on the device, always or in training: values differ.
 RANDOM = ("nn.Lazy",)
 RANDOM_IN_TRAINING = ("nn.RReLU", "nn.Dropout", "nn.AlphaDropout", "nn.FeatureAlphaDropout")
-# Modules that make the host wait, with the reason.
-WAITING = {
-    "nn.CTCLoss": "lengths on the device are read on the host",
-    "nn.TransformerEncoder": "PyTorch compares the mask with a causal one on the host",
-    "nn.TransformerDecoderLayer": "PyTorch compares the mask with a causal one on the host",
-    "nn.Transformer": "PyTorch compares the mask with a causal one on the host",
-    "nn.BatchNorm1d": "without momentum PyTorch reads the count of batches on the host",
-    "nn.BatchNorm2d": "without momentum PyTorch reads the count of batches on the host",
-    "nn.BatchNorm3d": "without momentum PyTorch reads the count of batches on the host",
-    "nn.LinearCrossEntropyLoss": "PyTorch selects the targets that count by a mask",
-    "nn.GaussianNLLLoss": "PyTorch checks on the host that variances are positive",
-}
-# "module layout dtype" whose last bits differ, with the reason; by at most PRECISIONS of the dtype.
-ROUNDED = {
-    "nn.RNN *": "PyTorch multiplies the inputs of all steps at once on the CPU alone; gradients are added otherwise",
-    "nn.GRU *": "PyTorch takes a fused cell on every other device, which adds its gates in another order",
-    "nn.GRUCell *": "the same",
-    "nn.LSTM *": "the same; the CPU takes oneDNN's",
-    "nn.LSTMCell *": "the same as GRUCell",
-    "nn.GroupNorm channels_last *": "PyTorch's derivative makes such tensors contiguous on every other device",
-    "nn.LinearCrossEntropyLoss * *float16": "the CPU picks a matrix product by the size of a chunk",
-}
-PRECISIONS = 16
-# "module layout dtype" that are left out, with the reason.
-CPU_DIFFERS = {
-    f"nn.NLLLoss {layout} *": "the CPU refuses to derive where the gradient would not be contiguous"
-    for layout in ("permuted", "channels_last")
-}
-# Modules whose samples the CPU refuses, with the reason.
-NOT_COMPARED = {
-    "nn.FractionalMaxPool2d": "the samples hold random numbers of another dtype than the input",
-    "nn.FractionalMaxPool3d": "the samples hold random numbers of another dtype than the input",
-}
+WAITING = exceptions("modules", "waits")
+ROUNDED = exceptions("modules", "rounded")
+PRECISIONS = 16  # of the dtype, by which rounded values may differ
+CPU_DIFFERS = exceptions("modules", "differs")
+NOT_COMPARED = exceptions("modules", "refused")
 QUICK = torch.float32
 QUICK_SAMPLES = 6
 CONFORMANCE = pytest.mark.conformance
@@ -144,8 +117,7 @@ def test_like_cpu_in_every_dtype_and_layout(info, training, dtype, note_operator
 def compare(info, training, dtype, chosen, changes, note_operators, record_property) -> None:
     short = str(dtype).removeprefix("torch.")
     like = functools.partial(assert_like, values=not draws(info, training))
-    apart = PRECISIONS * torch.finfo(dtype).eps
-    rounded = functools.partial(like, rtol=apart, atol=apart)
+    rounded = functools.partial(like, **apart(dtype, PRECISIONS))
     differences = Differences()
     note = functools.partial(note_operators, test=f"module_db:{info.name}", dtype=short)
     with on_device(note):
@@ -154,8 +126,8 @@ def compare(info, training, dtype, chosen, changes, note_operators, record_prope
             if matches(what, CPU_DIFFERS) or (change is not as_it_is and same_layout(sample, original)):
                 continue
             on_npu, expected = functools.partial(run, module, sample, "npu"), run(module, sample, "cpu")
-            close, waits = rounded if matches(what, ROUNDED) else like, None if info.name in WAITING else ()
-            differences.compare(str(i), what, on_npu, expected, close, waits)
+            close, waiting = rounded if matches(what, ROUNDED) else like, info.name in WAITING
+            differences.compare(str(i), what, on_npu, expected, close, waiting)
     assert differences.check(record_property) > 0 or info.name in NOT_COMPARED
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 import torch
-from compare import assert_like, draws, on_device, waits_of
+from compare import assert_like, draws, may_wait, on_device
 from modes import backward, forward, run
 from outcomes import Differences
 from torch.testing._internal.opinfo.core import OpInfo, SampleInput
@@ -63,8 +63,8 @@ def test_like_cpu(op, count, note_operators, record_property):
                 random = draws(op.full_name, sample) or op.full_name in UNINITIALISED
                 like = functools.partial(assert_like, values=not random)
                 on_npu, expected = functools.partial(run, mode, op, sample, "npu"), run(mode, op, sample, "cpu")
-                waits = waits_of(f"{op.full_name} jagged", mode.__name__)
-                differences.compare(str(i), mode.__name__, on_npu, expected, like, waits)
+                waiting = may_wait(f"{op.full_name} jagged", mode.__name__)
+                differences.compare(str(i), mode.__name__, on_npu, expected, like, waiting)
                 if expected.error is not None:
                     refusal = f"{type(expected.error).__name__}: {expected.error}"
     if not differences.check(record_property):

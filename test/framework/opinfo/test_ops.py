@@ -3,7 +3,7 @@
 Each sample of each dtype runs with gradients and without, in place, into outputs of several kinds, and with its tensors
 laid out in other ways. What the CPU refuses npu refuses in the same words. No operator may fall back, and only entries
 that host_waits.yaml names may wait for the device. Two float32 samples an operator run in every test run, the others in
-the long sweep. Values are the same bits, save the entries that ROUNDED names.
+the long sweep. Values are the same bits, save the entries that exceptions.yaml calls rounded.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 import torch
-from compare import LAYOUTS, as_it_is, assert_like, draws, matches, on_device, same_layout, waits_of
-from differences import CONJUGATES, CPU_DIFFERS, NOT_COMPARED, ROUNDED, SKIPPED, TOLERANCE
+from compare import LAYOUTS, as_it_is, assert_like, draws, matches, may_wait, on_device, same_layout
+from exceptions import exceptions
 from modes import modes_of, run
 from outcomes import Differences
 from torch.testing._internal.common_methods_invocations import op_db
@@ -27,6 +27,19 @@ pytestmark = pytest.mark.usefixtures("like_small_tasks")
 
 QUICK = torch.float32
 QUICK_SAMPLES = 2
+SKIPPED = exceptions("operators", "skipped")
+NOT_COMPARED = exceptions("operators", "refused")
+CPU_DIFFERS = exceptions("operators", "differs")
+CONJUGATES = exceptions("operators", "lazy")
+ROUNDED = exceptions("operators", "rounded")
+# (rtol, atol) of rounded values.
+TOLERANCE = {
+    torch.float64: (1e-7, 1e-7),
+    torch.complex128: (1e-7, 1e-7),
+    torch.float32: (2e-3, 2e-4),
+    torch.bfloat16: (5e-2, 5e-2),
+    torch.float16: (2e-2, 2e-2),
+}
 
 
 def cases() -> Iterator:
@@ -75,6 +88,6 @@ def test_like_cpu(op, dtype, count, changes, note_operators, record_property):
     with on_device(note):
         for i, what, mode, sample in calls(op, dtype, count, changes):
             on_npu, expected = functools.partial(run, mode, op, sample, "npu"), run(mode, op, sample, "cpu")
-            like, waits = assertion_for(op, sample, dtype), waits_of(op.full_name, mode.__name__)
-            differences.compare(str(i), what, on_npu, expected, like, waits)
+            like, waiting = assertion_for(op, sample, dtype), may_wait(op.full_name, mode.__name__)
+            differences.compare(str(i), what, on_npu, expected, like, waiting)
     assert differences.check(record_property) > 0 or matches(op.full_name, NOT_COMPARED)

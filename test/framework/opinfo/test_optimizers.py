@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 import torch
 from compare import on_device
+from exceptions import exceptions
 from outcomes import Differences, outcome_of
 from torch.testing._internal.common_optimizers import OptimizerErrorEnum, OptimizerInfo, OptimizerInput, optim_db
 from torch.utils import _pytree as pytree
@@ -30,8 +31,8 @@ DTYPES = (torch.float32, torch.float64, torch.bfloat16, torch.complex64)
 TOLERANCE = {"rtol": 1e-4, "atol": 1e-5}
 LOOPS = ("Adafactor",)  # a loop on every device, unless told otherwise
 # Optimizers that refuse the parameters of these tests, with the reason.
-NOT_COMPARED = {"SparseAdam": "it takes sparse gradients only"}
-OPTIMIZERS = [info for info in optim_db if info.name not in NOT_COMPARED]
+SKIPPED = exceptions("optimizers", "skipped")
+OPTIMIZERS = [info for info in optim_db if info.name not in SKIPPED]
 CAPTURABLE = [info for info in OPTIMIZERS if info.has_capturable_arg]
 
 Implementation = dict[str, bool]

@@ -15,7 +15,8 @@ from collections.abc import Iterable, Iterator
 
 import pytest
 import torch
-from compare import Mover, assert_like, draws, matches, on_device, waits_of
+from compare import Mover, apart, assert_like, draws, matches, may_wait, on_device
+from exceptions import exceptions
 from outcomes import Differences, Outcome, outcome_of
 from torch.testing._internal.common_methods_invocations import binary_ufuncs, python_ref_db, reduction_ops, unary_ufuncs
 from torch.testing._internal.opinfo.core import OpInfo, SampleInput
@@ -30,26 +31,11 @@ OPERATORS = [
 QUICK = ("exp", "sign", "div.floor_rounding", "maximum", "sum", "amax", "_refs.nn.functional.gelu", "_refs.var_mean")
 QUICK_SAMPLES = 8
 REFS_SAMPLES = 20
-# Reference implementations that are left out, with the reason.
-REFS_SKIPPED = {
-    "_refs.empty*": "uninitialised memory",
-    "_refs.new_empty*": "uninitialised memory",
-    "_refs.to": "its samples name the CPU",
-    "_refs.tensor_split": "takes its sizes from a CPU tensor on every accelerator",
-    "_refs.item": "its result is a number that only the host can hold",
-}
-# "entry dtype" of reference implementations that compute in another way on the CPU, by PyTorch's own choice.
-REFS_OTHERWISE = {
-    f"_refs.native_layer_norm {dtype}": "the mean is of the input's dtype on the CPU, and float32 elsewhere"
-    for dtype in ("bfloat16", "float16")
-}
-REFS_ROUNDED = {
-    "_refs.arange": "counts in double on the CPU, and in float elsewhere",
-    "_refs.native_group_norm": "unites scale and shift first on the CPU",
-}
+REFS_SKIPPED = exceptions("references", "skipped")
+REFS_OTHERWISE = exceptions("references", "differs")
+REFS_ROUNDED = exceptions("references", "rounded")
+REFS_WAITING = exceptions("references", "waits")
 PRECISIONS = 64  # of the dtype, by which rounded values may differ
-# Those that index with a tensor of one whole number, which PyTorch reads on the host.
-REFS_WAITING = ("_refs.bucketize", "_refs.nn.functional.nll_loss")
 
 
 def cases(database: Iterable[OpInfo]) -> list:
@@ -79,13 +65,13 @@ def run(op: OpInfo, sample: SampleInput, device: str) -> Outcome:
 def compare(op: OpInfo, dtype: torch.dtype, samples: Iterator[SampleInput], kind: str, note_operators, record_property):
     note = functools.partial(note_operators, test=f"{kind}:{op.full_name}", dtype=str(dtype).removeprefix("torch."))
     differences = Differences()
-    apart = PRECISIONS * torch.finfo(dtype).eps if op.full_name in REFS_ROUNDED and dtype.is_floating_point else 0
-    waits = None if op.full_name in REFS_WAITING else waits_of(op.full_name.removeprefix("_refs."), "forward")
+    rounding = apart(dtype, PRECISIONS if op.full_name in REFS_ROUNDED else 0)
+    waiting = op.full_name in REFS_WAITING or may_wait(op.full_name.removeprefix("_refs."), "forward")
     with on_device(note):
         for i, sample in enumerate(samples):
-            like = functools.partial(assert_like, rtol=apart, atol=apart, values=not draws(op.full_name, sample))
+            like = functools.partial(assert_like, **rounding, values=not draws(op.full_name, sample))
             on_npu, expected = functools.partial(run, op, sample, "npu"), run(op, sample, "cpu")
-            differences.compare(str(i), kind, on_npu, expected, like, waits)
+            differences.compare(str(i), kind, on_npu, expected, like, waiting)
     if differences.check(record_property) == 0:
         pytest.skip("the CPU refuses every sample of this dtype, and so does npu")
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 import torch
-from compare import assert_like, on_device, waits_of
+from compare import assert_like, may_wait, on_device
 from modes import backward, forward, in_place, run, with_out
 from outcomes import Differences
 from torch.testing._internal.common_methods_invocations import op_db
@@ -88,8 +88,8 @@ def test_like_cpu(op, layout, dtype, count, note_operators, record_property):
             samples = samples_of(op, layout, dtype, requires_grad=mode is backward)
             for i, sample in enumerate(itertools.islice(samples, count)):
                 on_npu, expected = functools.partial(run, mode, op, sample, "npu"), run(mode, op, sample, "cpu")
-                waits = waits_of(f"{op.full_name} {short(layout)}", mode.__name__)
-                differences.compare(str(i), mode.__name__, on_npu, expected, like, waits)
+                waiting = may_wait(f"{op.full_name} {short(layout)}", mode.__name__)
+                differences.compare(str(i), mode.__name__, on_npu, expected, like, waiting)
     compared = differences.check(record_property)
     if not differences.counts:
         pytest.skip("PyTorch has no such sample")

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 import torch
-from compare import as_it_is, assert_like, draws, matches, noncontiguous, on_device, waits_of
-from differences import SKIPPED
+from compare import apart, as_it_is, assert_like, draws, matches, may_wait, noncontiguous, on_device
+from exceptions import exceptions
 from modes import run
 from outcomes import Differences
 from test_ops import assertion_for, calls
@@ -52,12 +52,8 @@ FAMILIES = {
     ),
 }  # fmt: skip
 
-# Entries whose vector and scalar loops in PyTorch round differently: a tile of one element takes the scalar one. So do
-# all that multiply or divide complex numbers.
-LAST_BITS = (
-    "asin", "asinh", "atan2", "atanh", "cosh", "float_power", "hypot", "igamma*", "ldexp", "logaddexp", "norm", "pow",
-    "__rpow__", "sinh", *(f"nn.functional.{name}" for name in ("celu", "elu", "mish", "selu", "softplus")),
-)  # fmt: skip
+SKIPPED = exceptions("operators", "skipped")
+ROUNDED = exceptions("tiles", "rounded")  # and complex numbers
 PRECISIONS = 16  # of the dtype, by which these may differ
 
 
@@ -71,10 +67,10 @@ def cases() -> Iterator:
 
 
 def assertion_in_tiles(op: OpInfo, sample: SampleInput, dtype: torch.dtype) -> Callable:
-    if not (dtype.is_complex or matches(op.full_name, LAST_BITS)):
+    if not (dtype.is_complex or matches(op.full_name, ROUNDED)):
         return assertion_for(op, sample, dtype)
-    apart = PRECISIONS * torch.finfo(dtype if dtype.is_complex or dtype.is_floating_point else torch.float32).eps
-    return functools.partial(assert_like, rtol=apart, atol=apart, values=not draws(op.full_name, sample))
+    rounding = apart(dtype if dtype.is_complex or dtype.is_floating_point else torch.float32, PRECISIONS)
+    return functools.partial(assert_like, **rounding, values=not draws(op.full_name, sample))
 
 
 @pytest.mark.parametrize(("op", "dtype"), list(cases()))
@@ -84,6 +80,6 @@ def test_like_cpu(op, dtype, note_operators, record_property):
     with on_device(note):
         for i, what, mode, sample in calls(op, dtype, None, (as_it_is, noncontiguous)):
             on_npu, expected = functools.partial(run, mode, op, sample, "npu"), run(mode, op, sample, "cpu")
-            like, waits = assertion_in_tiles(op, sample, dtype), waits_of(op.full_name, mode.__name__)
-            differences.compare(str(i), what, on_npu, expected, like, waits)
+            like, waiting = assertion_in_tiles(op, sample, dtype), may_wait(op.full_name, mode.__name__)
+            differences.compare(str(i), what, on_npu, expected, like, waiting)
     assert differences.check(record_property) > 0

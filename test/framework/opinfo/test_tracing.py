@@ -16,6 +16,7 @@ import modes
 import pytest
 import torch
 from compare import Mover, assert_like, draws, layout, matches, tensors
+from exceptions import exceptions
 from outcomes import Outcome
 from torch import Tensor
 from torch._dynamo.utils import counters
@@ -29,12 +30,7 @@ QUICK = ("addmm", "linalg.svd", "nn.functional.conv2d", "randn_like", "unbind")
 DTYPES = (torch.float32, torch.int64, torch.complex64)
 MODES = ("real", "fake", "symbolic")
 SAMPLES = 3
-# Entries ("prefix*" for several) that are left out, with the reason.
-SKIPPED = {
-    "sparse.*": "samples are copied to npu as strided tensors",
-    "to_sparse": "makes sparse tensors, whose layout cannot be compared",
-    "to": "its samples name the CPU",
-}
+SKIPPED = exceptions("tracing", "skipped")
 # "entry-dtype" whose fake results differ from real ones, with the reason.
 DIFFERENT = {
     "linalg.lu_solve-complex64": "npu's results hold the values where PyTorch's rule gives lazy conjugates",

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import torch
 from compare import Mover, assert_like, draws, matches, on_device
+from exceptions import exceptions
 from torch import Tensor
 from torch.func import grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
 from torch.testing._internal.autograd_function_db import autograd_function_db
@@ -22,12 +23,7 @@ from torch.utils import _pytree as pytree
 
 QUICK = ("index_put", "linalg.cholesky", "nn.functional.layer_norm", "prod", "sort")
 SAMPLES = 2
-# Entries ("prefix*" for several) that are left out, with the reason.
-SKIPPED = {
-    "sparse.*": "samples are copied to npu as strided tensors",
-    "to": "its samples name the CPU",
-    "NumpyExpMarkDirty*": "writes through NumPy, which shares memory with CPU tensors only",
-}
+SKIPPED = exceptions("transforms", "skipped")
 LARGEST_INPUT = {jacrev: 512, jacfwd: 512, hessian: 128}  # elements; these transforms differentiate once for each
 
 Function = Callable[..., tuple[Tensor, ...]]
