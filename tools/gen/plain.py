@@ -74,6 +74,8 @@ def library(row: Row, function: NativeFunction) -> str:
     parts.append(f"constexpr TaskInfo task_{name} = {task};\n")
     lines = [*wait_for_size(row, function), f"OpScope scope(OpId::{name}, Route::kLibrary);"]
     lines += [*device_check(function, name), *row.check_call]
+    if row.shape and function.func.kind() is SchemaKind.inplace:
+        lines.append(f"checks::fits_in_place(self, {shape_rule(row)}.sizes);")
     if row.kernel:
         lines += kernel_route(row, function)
     if makes_outputs:

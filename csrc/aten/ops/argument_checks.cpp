@@ -77,6 +77,10 @@ std::optional<at::DimVector> indexed_sizes(const at::Tensor& self, const Indices
 
 }  // namespace
 
+void fits_in_place(const at::Tensor& self, at::IntArrayRef sizes) {
+  TORCH_CHECK(self.sizes() == sizes, "output with shape ", self.sizes(), " doesn't match the broadcast shape ", sizes);
+}
+
 void gelu(std::string_view approximate) { at::native::get_gelutype_enum(approximate); }
 
 void addmm(const at::Tensor& self, const at::Tensor& mat1, const at::Tensor& mat2) {
@@ -123,6 +127,8 @@ void group_norm(const at::Tensor& X, const std::optional<at::Tensor>& weight, co
   };
   check_parameter(weight, "weight");
   check_parameter(bias, "bias");
+  const at::MemoryFormat memory_format = X.suggest_memory_format();
+  TORCH_CHECK(X.is_contiguous(memory_format));  // PyTorch's own condition: it is the message
   TORCH_CHECK(X.numel() == N * C * HxW);
 }
 
@@ -156,17 +162,9 @@ void index_put(const at::Tensor& self, const Indices& indices, const at::Tensor&
               values.sizes(), " cannot be broadcast to indexing result of shape ", at::IntArrayRef(*sizes));
 }
 
-void masked_fill(const at::Tensor& self, const at::Tensor& mask) {
-  if (mask.sizes() == self.sizes() || mask.scalar_type() != at::kBool) return;
-  const at::DimVector sizes = at::infer_size_dimvector(self.sizes(), mask.sizes());
-  TORCH_CHECK(self.sizes() == at::IntArrayRef(sizes), "output with shape ", self.sizes(),
-              " doesn't match the broadcast shape ", at::IntArrayRef(sizes));
-}
-
-void masked_fill(const at::Tensor& self, const at::Tensor& mask, const at::Tensor& value) {
+void masked_fill(const at::Tensor& value) {
   TORCH_CHECK(value.dim() == 0, "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with ",
               value.dim(), " dimension(s).");
-  masked_fill(self, mask);
 }
 
 void masked_scatter(const at::Tensor& self, const at::Tensor& mask) { check_expands(mask, self.sizes()); }

@@ -11,6 +11,8 @@
 
 namespace npu::aten::checks {
 
+// An operator in place has a result of `sizes`, which are to be those of `self`.
+void fits_in_place(const at::Tensor& self, at::IntArrayRef sizes);
 void gelu(std::string_view approximate);
 void addmm(const at::Tensor& self, const at::Tensor& mat1, const at::Tensor& mat2);
 // In place (`out` is `self`) the matrix does not broadcast.
@@ -26,9 +28,7 @@ void index_fill(const at::Tensor& self, int64_t dim, const at::Tensor& index);
 void index_fill(const at::Tensor& self, int64_t dim, const at::Tensor& index, const at::Tensor& value);
 // The result of a mask on the device has a size that the host does not know: then `values` is checked by the task alone.
 void index_put(const at::Tensor& self, const c10::List<std::optional<at::Tensor>>& indices, const at::Tensor& values);
-// In place: `self` does not broadcast to the mask.
-void masked_fill(const at::Tensor& self, const at::Tensor& mask);
-void masked_fill(const at::Tensor& self, const at::Tensor& mask, const at::Tensor& value);
+void masked_fill(const at::Tensor& value);
 void masked_scatter(const at::Tensor& self, const at::Tensor& mask);
 void put(const at::Tensor& self, const at::Tensor& index, const at::Tensor& source, bool accumulate);
 void max_unpool2d(const at::Tensor& indices);
