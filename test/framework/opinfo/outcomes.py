@@ -13,7 +13,7 @@ from compare import assert_like, tensors
 from torch.utils import _pytree as pytree
 
 DEVICE = re.compile(r"\b(sparse(?:csr)?|nestedtensor)?(?:npu|privateuseone|privateuse1|cpu)\b(?::0)?", re.IGNORECASE)
-TENSOR_TYPE = re.compile(r"\bnpu(\w+)Type\b")  # what PyTorch calls torch.FloatTensor of a device without such names
+TENSOR_TYPE = re.compile(r"\b(?:npu|CPU)(\w+)Type\b")  # what PyTorch calls torch.FloatTensor, at some places or on npu
 POSITION = re.compile(r"\S+\.(?:cpp|h):\d+: ")
 RAGGED = re.compile(r"\bj\d+\b")  # the size of a ragged dimension, numbered as they come
 # What PyTorch says once of whatever tensor comes first, those that kernels make for themselves included.
@@ -34,7 +34,7 @@ SHOWN = 12  # differences of one test
 
 
 class Outcome:
-    """What a call gave: results, gradients, which argument each result shares memory with, warnings; or its error."""
+    """What a call gave: results, gradients, warnings, and what it left in its arguments; or its error."""
 
     def __init__(self, results: Any = None, gradients: Any = None, arguments: Any = None, error: Any = None) -> None:
         self.results = results
@@ -43,6 +43,7 @@ class Outcome:
         self.warnings: list[str] = []
         self.placed = any(isinstance(leaf, (torch.Tensor, torch.device)) for leaf in pytree.tree_leaves(arguments))
         self.waits: list[str] = []  # what the host waited for
+        self.left = tensors(arguments)
         owners = [memory_of(tensor) for tensor in tensors(arguments)]
         self.aliases = [
             [i for i, owner in enumerate(owners) if owner and owner == memory_of(tensor)] for tensor in tensors(results)
@@ -135,6 +136,7 @@ def difference(
         assert not elsewhere or not actual.placed, f"results on {elsewhere}"  # those of numbers lie on the CPU
         like(actual.results, expected.results)
         like(actual.gradients, expected.gradients)
+        like(actual.left, expected.left)
         assert actual.aliases == expected.aliases, f"aliases {actual.aliases} instead of {expected.aliases}"
         assert actual.warnings == expected.warnings, f"warnings {actual.warnings} instead of {expected.warnings}"
     except Exception as error:  # what differs, or an error of the device that reading a result reports
