@@ -17,6 +17,7 @@ def register() -> None:
     torch.utils.checkpoint.DefaultDeviceType.set_device_type("npu")
     when_imported("torch._dynamo", register_with_dynamo)
     when_imported("torch._functorch._aot_autograd.utils", register_with_aot_autograd)
+    when_imported("torch._subclasses.fake_impls", register_with_fake_tensors)
     work_around_dlpack()
     work_around_byteswap()
     atexit.register(_C.shutdown)
@@ -38,6 +39,12 @@ def register_with_dynamo() -> None:
         _dynamo.register()
     except Exception as error:  # what of Dynamo we build on is not its stable interface
         warnings.warn(f"torch.compile does not know npu devices: {error!r}", RuntimeWarning, stacklevel=2)
+
+
+def register_with_fake_tensors() -> None:
+    from torch_npu_lite import _fake
+
+    _fake.register()
 
 
 def register_with_aot_autograd() -> None:

@@ -181,3 +181,21 @@ def test_compiled_call_gives_what_it_gives_on_the_cpu(op):
     assert_like(actual.results, expected.results, values=values)
     assert_like(actual.gradients, expected.gradients, values=values)
     assert actual.aliases == expected.aliases
+
+
+@pytest.mark.parametrize("way", [torch.conv2d, torch.conv_transpose2d])
+@pytest.mark.parametrize("memory_format", [torch.contiguous_format, torch.channels_last])
+def test_fake_convolutions_lie_as_real_ones(way, memory_format):
+    image = torch.ones(2, 4, 6, 6, device="npu").to(memory_format=memory_format)
+    weight = torch.ones(4, 4, 3, 3, device="npu")
+
+    def strides(*operands: Tensor) -> list:
+        operands = tuple(operand.detach().requires_grad_() for operand in operands)
+        result = way(*operands)
+        return [result.device, result.stride(), *(g.stride() for g in torch.autograd.grad(result.sum(), operands))]
+
+    with FakeTensorMode() as mode:
+        fake = strides(mode.from_tensor(image), mode.from_tensor(weight))
+    assert fake == strides(image, weight)
+    compiled = torch.compile(lambda *operands: way(*operands).stride(), backend="aot_eager")
+    assert compiled(image, weight) == way(image, weight).stride()
