@@ -130,6 +130,78 @@ def test_what_a_kernel_warns_of_is_said_at_each_call(name):
         torch.set_warn_always(False)
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        pytest.param(lambda x: x[torch.tensor([1, 0, 1], dtype=torch.uint8, device=x.device)], id="mask of bytes"),
+        pytest.param(lambda x: x.scatter(0, torch.tensor([0], device=x.device), x[:1], reduce="add"), id="scatter"),
+    ],
+)
+def test_what_the_host_warns_of_is_not_said_again_by_the_kernel(call):
+    said = []
+    torch.set_warn_always(True)
+    try:
+        for device in ("cpu", "npu"):
+            x = torch.ones(3, device=device)
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                call(x)
+            said.append(len(caught))
+    finally:
+        torch.set_warn_always(False)
+    assert said == [1, 1]
+
+
+EMPTY = {"transposed": torch.empty(0, 3).t(), "strided": torch.empty_strided((3, 0), (2, 2))}
+
+
+@pytest.mark.parametrize("name", EMPTY)
+@pytest.mark.parametrize(
+    "function", [torch.abs, torch.logical_not, torch.logit, torch.angle, torch.isinf, torch.fft.fftshift]
+)
+def test_results_without_elements_have_the_strides_of_the_cpu(function, name):
+    empty = EMPTY[name]
+    on_npu = torch.empty_strided(empty.shape, empty.stride(), device="npu")
+    assert function(on_npu).stride() == function(empty).stride()
+
+
+@pytest.mark.parametrize("function", [torch.max, torch.min])
+def test_extremum_of_nothing_into_a_given_output(function):
+    results = [function(torch.empty(0, device=d), out=torch.ones(3, device=d)) for d in ("cpu", "npu")]
+    assert results[0].equal(results[1].cpu())
+
+
+@pytest.mark.parametrize("exponent", [0, 1])
+def test_powers_of_eight_bit_floats_that_need_no_kernel(exponent):
+    numbers = torch.tensor([1.5, -2.0]).to(torch.float8_e5m2)
+    assert torch.equal(torch.pow(numbers.to("npu"), exponent).float().cpu(), torch.pow(numbers, exponent).float())
+
+
+@pytest.mark.parametrize("name", ["mse_loss_backward", "smooth_l1_loss_backward", "huber_loss_backward"])
+def test_gradients_of_losses_of_operands_that_broadcast(name):
+    options = () if name == "mse_loss_backward" else (1.0,)
+    results = []
+    for device in ("cpu", "npu"):
+        operands = torch.ones(4, device=device), torch.ones(1, 1, device=device), torch.zeros(4, device=device)
+        results.append(getattr(torch.ops.aten, name)(*operands, 0, *options))
+    assert torch.equal(results[0], results[1].cpu()) and results[0].stride() == results[1].stride()
+
+
+def test_integers_of_elements_that_share_bytes():
+    numbers = torch.arange(6.0).reshape(2, 3)
+    scales = torch.tensor([0.1, 0.2]), torch.tensor([0.0, 1.0])
+    quantized = [
+        torch.quantize_per_channel(numbers.to(d), *(scale.to(d) for scale in scales), 0, torch.quint4x2)
+        for d in ("cpu", "npu")
+    ]
+    assert torch.equal(quantized[0].int_repr(), quantized[1].int_repr().cpu())
+
+
+def test_weights_packed_for_the_cpu_are_refused_with_the_reason():
+    with pytest.raises(NotImplementedError, match="move its arguments to the CPU"):
+        torch.fbgemm_pack_gemm_matrix_fp16(torch.ones(4, 4, device="npu"))
+
+
 def test_norms_of_complex_numbers_drop_nothing():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -178,3 +250,18 @@ def test_a_shape_on_the_device_is_read_there():
     assert torch.equal(gradient, 2 * x.detach())
     with pytest.raises(RuntimeError):
         torch._reshape_from_tensor(x.detach(), torch.tensor([5], device="npu"))
+
+
+HOST_LOOPS = {
+    "saturate": lambda d: torch.ops.aten._saturate_weight_to_fp16(torch.ones(2, 3, device=d) * 1e6),
+    "nested strides": lambda d: torch.ops.aten._nested_compute_contiguous_strides_offsets(
+        torch.tensor([[2, 3], [1, 3]], device=d)
+    ),
+    "quantized weight": lambda d: torch.fbgemm_linear_quantize_weight(torch.ones(2, 3, device=d)),
+}
+
+
+@pytest.mark.parametrize("name", HOST_LOOPS)
+def test_loops_of_the_host_read_tensors_of_the_device(name):
+    expected, actual = HOST_LOOPS[name]("cpu"), HOST_LOOPS[name]("npu")
+    torch.testing.assert_close(actual, expected, rtol=0, atol=0, check_device=False)

@@ -148,7 +148,7 @@ def run(row: Row, function: NativeFunction, inputs: list[Argument], outs: list[s
         mutable = "" if a.is_write and str(a.type) == "Tensor" else "const "
         lines.append(f"{mutable}auto {a.name} = in.read<{read_type(a)}>();")
     lines += [f"at::Tensor {out} = in.read_output();" for out in outs]
-    if row.casts:
+    if row.casts or row.silent:
         lines.append(SILENCE)
     lines += call(row, function, [a.name for a in inputs], outs)
     body = "\n    ".join(lines)

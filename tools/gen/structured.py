@@ -11,7 +11,7 @@ from torchgen.model import Argument, DeviceCheckType, NativeFunction, NativeFunc
 from gen.schema import identifier, read_type, root_name, stub_headers
 from gen.table import ENGINES, Row
 
-SILENCE = "const Silence silence;  // the host has warned of lost imaginary parts"
+SILENCE = "const Silence silence;  // the host has warned"
 VARIANTS = {SchemaKind.functional: "kFunctional", SchemaKind.inplace: "kInplace", SchemaKind.out: "kOut"}
 
 
@@ -71,7 +71,7 @@ def names(row: Row, group: NativeFunctionsGroup) -> str:
 def library_run(row: Row, group: NativeFunctionsGroup) -> str:
     lines = [f"const auto {a.name} = in.read<{read_type(a)}>();" for a in arguments(group)]
     lines += [f"at::Tensor {a.name} = in.read_output();" for a in outputs(group)]
-    if row.casts:
+    if row.casts or row.silent:
         lines.append(SILENCE)
     lines += call(row, group)
     body = "\n    ".join(lines)

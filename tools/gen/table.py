@@ -15,7 +15,7 @@ STAND_INS = {"zeros": "kZeros", "ones": "kOnes"}
 ENGINES = {"vector": "kVectorEngine", "cube": "kCubeEngine", "mixed": "kMixedEngine", "rng": "kRngEngine"}
 COLUMNS = {
     "func", "route", "engine", "stub", "dtypes", "output", "kernel", "call", "shape", "host_tensors", "writes", "forms",
-    "size", "casts", "check", "serial", "file", "format", "why", "rehearse", "stand_ins",
+    "size", "casts", "check", "serial", "file", "format", "why", "rehearse", "silent", "stand_ins",
 }  # fmt: skip
 
 
@@ -35,6 +35,7 @@ class Row:
     check: str | None = None  # function of argument_checks.h, called before anything else
     serial: bool = False  # elements may be written twice: one thread, or the result would depend on timing
     casts: bool = False  # the kernel casts `self` to the dtype of the output: complex numbers may lose a part
+    silent: bool = False  # the host, asked for shapes, gives the warnings that the kernel would give again
     size: str | None = None  # the argument that tells the size of the result; without it the host waits
     format: str | None = None  # structured: the outputs take the suggested memory format of this argument
     rehearse: str | None = None  # what rehearsal.h must know: the kernel checks sizes, or refuses mixed dtypes at once

@@ -4,6 +4,7 @@
 #include <ATen/ExpandUtils.h>
 #include <ATen/MemoryOverlap.h>
 #include <ATen/native/Activation.h>
+#include <ATen/native/TypeProperties.h>
 #include <ATen/WrapDimUtils.h>
 #include <c10/util/accumulate.h>
 
@@ -41,6 +42,8 @@ at::DimVector broadcast_indices(at::IntArrayRef a, at::IntArrayRef b) {
 
 // The sizes of self[indices], unless a mask on the device leaves them to its values. Checks the indices themselves.
 std::optional<at::DimVector> indexed_sizes(const at::Tensor& self, const Indices& indices) {
+  TORCH_CHECK_INDEX(static_cast<int64_t>(indices.size()) <= self.dim(), "too many indices for tensor of dimension ",
+                    self.dim(), " (got ", indices.size(), ")");
   int64_t dims = 0, first = -1, last = -1, replaced = 1;
   bool masked = false, apart = false;
   at::DimVector rest, together;  // sizes of the dimensions that stay, and what the indices have as one
@@ -95,11 +98,24 @@ void addr(const at::Tensor& self, const at::Tensor& vec1, const at::Tensor& vec2
               ", v1: ", vec1.sizes(), ", v2: ", vec2.sizes());
 }
 
+void amp_unscale(const at::Tensor& found_inf, const at::Tensor& inv_scale) {
+  TORCH_CHECK(inv_scale.numel() == 1, "inv_scale must be a 1-element tensor.");
+  TORCH_CHECK(found_inf.numel() == 1, "found_inf must be a 1-element tensor.");
+}
+
+void amp_update_scale(const at::Tensor& self, const at::Tensor& growth_tracker, const at::Tensor& found_inf) {
+  TORCH_CHECK(growth_tracker.numel() == 1, "growth_tracker must be a 1-element tensor.");
+  TORCH_CHECK(self.numel() == 1, "current_scale must be a 1-element tensor.");
+  TORCH_CHECK(found_inf.numel() == 1, "found_inf must be a 1-element tensor.");
+}
+
 void batch_norm(const std::optional<at::Tensor>& running_mean, const std::optional<at::Tensor>& running_var) {
   for (const auto* statistics : {&running_mean, &running_var})
     TORCH_CHECK(!statistics->has_value() || !(*statistics)->defined() || (*statistics)->dim() == 1,
                 "TensorAccessor expected 1 dims but tensor has ", (*statistics)->dim());
 }
+
+void cdist(double p) { TORCH_CHECK(p >= 0, "cdist only supports non-negative p values"); }
 
 void channel_shuffle(const at::Tensor& self, int64_t groups) {
   TORCH_CHECK(self.dim() > 2, "channel_shuffle expects input with > 2 dims, but got input with sizes ", self.sizes());
@@ -108,10 +124,29 @@ void channel_shuffle(const at::Tensor& self, int64_t groups) {
               " channels and ", groups, " groups.");
 }
 
-void fake_quantize(int64_t zero_point, int64_t quant_min, int64_t quant_max) {
+void divisor(const at::Tensor& self, const at::Tensor& other) {
+  if (!other.device().is_cpu() || other.dim() != 0 || self.numel() == 0) return;
+  if (!at::isIntegralType(at::result_type(self, other), /*includeBool=*/false)) return;
+  TORCH_CHECK(other.item<int64_t>() != 0, "ZeroDivisionError");
+}
+
+void divisor(const at::Tensor& self, const at::Tensor& other, std::optional<std::string_view> rounding_mode) {
+  if (rounding_mode) divisor(self, other);
+}
+
+void fake_quantize(int64_t quant_min, int64_t quant_max) {
   TORCH_CHECK(quant_min <= quant_max, "`quant_min` should be less than or         equal to `quant_max`.");
+}
+
+void fake_quantize(int64_t zero_point, int64_t quant_min, int64_t quant_max) {
+  fake_quantize(quant_min, quant_max);
   TORCH_CHECK(zero_point >= quant_min && zero_point <= quant_max,
               "`zero_point` must be between `quant_min` and `quant_max`.");
+}
+
+void fill(const at::Tensor& value) {
+  TORCH_CHECK(value.dim() == 0, "fill_ only supports 0-dimension value tensor but got tensor with ", value.dim(),
+              " dimensions.");
 }
 
 void group_norm(const at::Tensor& X, const std::optional<at::Tensor>& weight, const std::optional<at::Tensor>& bias,
@@ -205,6 +240,12 @@ void max_unpool3d(const at::Tensor& indices, at::IntArrayRef output_size, at::In
 
 void renorm(const at::Tensor& self, int64_t dim) {
   if (self.dim() > 1) at::maybe_wrap_dim(dim, self.dim());
+}
+
+void svd(std::optional<std::string_view> driver) {
+  TORCH_CHECK(!driver,
+              "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER "
+              "backend.");
 }
 
 }  // namespace npu::aten::checks

@@ -58,7 +58,20 @@ void kaiser_window(at::TensorIteratorBase& iterator, const int64_t window_length
   arguments.launch(kKaiserWindow);
 }
 
+// FBGEMM's packed weights are objects of the host, behind pointers of its own.
+void refuse_packed_weights(const c10::OperatorHandle& op, torch::jit::Stack*) {
+  TORCH_CHECK_NOT_IMPLEMENTED(false, op.schema().operator_name(),
+                              " is about weights packed for the CPU (FBGEMM), which are nowhere but there: move its "
+                              "arguments to the CPU");
+}
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+  for (const char* name :
+       {"fbgemm_pack_gemm_matrix_fp16", "fbgemm_pack_quantized_matrix", "fbgemm_pack_quantized_matrix.KN",
+        "fbgemm_linear_fp16_weight", "fbgemm_linear_fp16_weight.out", "fbgemm_linear_fp16_weight_fp32_activation",
+        "fbgemm_linear_fp16_weight_fp32_activation.out", "fbgemm_linear_int8_weight",
+        "fbgemm_linear_int8_weight_fp32_activation"})
+    m.impl(name, torch::CppFunction::makeFromBoxedFunction<&refuse_packed_weights>());
   m.impl("_batch_norm_no_update", counted<OpId::_batch_norm_no_update, Route::kLibrary, batch_norm_no_update>);
   m.impl("range.out_", counted<OpId::range_out_, Route::kLibrary, range_without_step>);
   m.impl("_stack.out", counted<OpId::_stack_out, Route::kLibrary, stack_out>);

@@ -56,7 +56,7 @@ bool write_plan(at::TensorIteratorBase& iterator, StubRule rule, ArgumentWriter&
   if (iterator.numel() == 0 || iterator.ntensors() > Plan::kMaxOperands) return false;
   const at::ScalarType common = common_input_dtype(iterator);
   if (common == at::ScalarType::Undefined) return false;
-  if (rule.floating_only && !at::isFloatingType(common)) return false;
+  if (rule.floating_only && (!at::isFloatingType(common) || c10::isFloat8Type(common))) return false;
   if (!outputs_fit(iterator, rule.output == OutputType::kSame ? common : at::kBool)) return false;
 
   const int operands = iterator.ntensors();

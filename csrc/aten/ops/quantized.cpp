@@ -17,9 +17,13 @@ at::Tensor quantize_like(const at::Tensor& values, const at::Tensor& example) {
                                   example.q_per_channel_axis(), example.scalar_type());
 }
 
+int64_t elements_of_byte(const at::Tensor& tensor) {
+  return tensor.scalar_type() == at::kQUInt4x2 ? 2 : tensor.scalar_type() == at::kQUInt2x4 ? 4 : 1;
+}
+
 // Elements that share bytes cannot be moved one by one: what is copied is all of a storage, and no view of it.
 void check_whole(const at::Tensor& tensor) {
-  const int64_t in_a_byte = tensor.scalar_type() == at::kQUInt4x2 ? 2 : tensor.scalar_type() == at::kQUInt2x4 ? 4 : 1;
+  const int64_t in_a_byte = elements_of_byte(tensor);
   if (in_a_byte == 1 || tensor.numel() == 0) return;
   const int64_t row = tensor.dim() == 0 ? 1 : tensor.size(-1);
   const int64_t bytes = tensor.numel() / row * ((row + in_a_byte - 1) / in_a_byte);
@@ -59,7 +63,9 @@ at::Tensor copy_from(const at::Tensor& self, const at::Tensor& dst, bool non_blo
 at::Tensor int_repr(const at::Tensor& self) {
   static OpCounters& counters = op_counters("aten::int_repr");
   const OpScope scope(counters, Route::kLibrary);
-  return integers_of(self).clone(self.suggest_memory_format());
+  const int64_t in_a_byte = elements_of_byte(self);
+  if (in_a_byte == 1) return integers_of(self).clone(self.suggest_memory_format());
+  return integers_of(self).flatten().narrow(0, 0, (self.numel() + in_a_byte - 1) / in_a_byte).clone();
 }
 
 TORCH_LIBRARY_IMPL(aten, QuantizedPrivateUse1, m) {

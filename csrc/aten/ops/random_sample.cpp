@@ -182,6 +182,7 @@ Tensor normal_std(double mean, const Tensor& std, OptionalGenerator generator) {
 
 Tensor& randperm_out(int64_t n, OptionalGenerator generator, Tensor& out) {
   TORCH_CHECK(n >= 0, "n must be non-negative, got ", n);
+  TORCH_CHECK_NOT_IMPLEMENTED(out.scalar_type() != at::kBool, "\"randperm\" not implemented for 'Bool'");
   const kernels::DType dtype = kernel_dtype(out, "randperm");
   at::native::check_supported_max_int_with_precision(n, out);
   out.resize_({n});

@@ -171,7 +171,7 @@ bool mentions(std::string_view message, const std::string_view (&texts)[kCount])
 constexpr std::string_view kWordsOfSignatures[] = {
     "dtype", "calar type", "data type", "same type", "should be type", "result type", "of type", "converted to type",
     "floating point", "floating-point", "complex", "float tensor", "int8 tensor", "bool tensor", "must be Float",
-    "must be Int32", "to a single memory location", "Input type ("};
+    "must be Int32", "Promotion for uint16", "Unrecognized ScalarType", "to a single memory location", "Input type ("};
 
 // clang-format on
 

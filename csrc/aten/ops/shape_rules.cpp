@@ -94,6 +94,41 @@ void check_bin_edges(const at::Tensor& edges, size_t dimension) {
               edges.numel(), " elements in the bins tensor for dimension ", dimension);
 }
 
+void check_boundaries(const at::Tensor& boundaries) {
+  TORCH_CHECK(boundaries.dim() == 1, "boundaries tensor must be 1 dimension, but got dim(", boundaries.dim(), ")");
+}
+
+// `sizes` are those of the values that are searched for.
+void check_searchsorted(const at::Tensor& sorted_sequence, at::IntArrayRef sizes, bool right,
+                        std::optional<std::string_view> side, const std::optional<at::Tensor>& sorter) {
+  TORCH_CHECK(!side || *side == "left" || *side == "right",
+              "torch.searchsorted(): side can only be 'left' or 'right' but got ", *side);
+  TORCH_CHECK(!side || !right || *side == "right",
+              "torch.searchsorted(): side and right can't be set to opposites, got side of ", *side,
+              " while right was True");
+  TORCH_CHECK(!sorter || !sorter->defined() || sorter->sizes() == sorted_sequence.sizes(),
+              "torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor ",
+              sorted_sequence.sizes(), "and got sorter tensor ", sorter->sizes());
+  const int64_t dims = sorted_sequence.dim();
+  TORCH_CHECK(!sizes.empty() || dims == 1,
+              "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we ",
+              "got boundaries tensor dim(", dims, ") and input value's dim(", sizes.size(), ") numel(",
+              c10::multiply_integers(sizes), ")");
+  TORCH_CHECK(dims != 0, "torch.searchsorted(): boundaries tensor should have positive dimension, but got 0 dimension");
+  const auto batch = static_cast<size_t>(dims - 1);
+  TORCH_CHECK(
+      dims == 1 || (static_cast<int64_t>(sizes.size()) == dims &&
+                    sizes.slice(0, batch) == sorted_sequence.sizes().slice(0, batch)),
+      "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries ",
+      "tensor and input value tensor must match, but we got boundaries tensor ", sorted_sequence.sizes(),
+      " and input value tensor ", sizes);
+}
+
+// Where one number belongs.
+TensorSpec place(const at::Tensor& boundaries, bool int32) {
+  return of({}, boundaries.options().dtype(int32 ? at::kInt : at::kLong));
+}
+
 }  // namespace
 
 TensorSpec of(at::IntArrayRef sizes, const at::TensorOptions& options) {
@@ -114,7 +149,7 @@ TensorSpec like(const at::Tensor& self) {
 }
 
 TensorSpec like(const at::Tensor& self, at::ScalarType dtype) {
-  TensorSpec spec = like(self);
+  TensorSpec spec = self.numel() == 0 ? contiguous_like(self) : like(self);
   spec.options = spec.options.dtype(dtype);
   spec.any_dtype = true;
   return spec;
@@ -134,6 +169,10 @@ TensorSpec broadcast(const at::Tensor& a, const at::Tensor& b, at::ScalarType dt
 
 TensorSpec contiguous_broadcast(const at::Tensor& a, const at::Tensor& b) {
   return of(at::infer_size(a.sizes(), b.sizes()), a.options());
+}
+
+TensorSpec contiguous_broadcast(const at::Tensor& a, const at::Tensor& b, const at::Tensor& c) {
+  return of(at::infer_size(at::infer_size(a.sizes(), b.sizes()), c.sizes()), a.options());
 }
 
 TensorSpec where(const at::Tensor& condition, const at::Tensor& a, const at::Tensor& b) {
@@ -156,8 +195,8 @@ TensorSpec complex_of(const at::Tensor& real, const at::Tensor& imaginary) {
 }
 
 TensorSpec addr(const at::Tensor& self, const at::Tensor& vec1, const at::Tensor& vec2) {
-  TORCH_CHECK(vec1.dim() == 1 && vec2.dim() == 1, "addr: Expected 1-D argument vec1 and vec2, but got ", vec1.dim(),
-              "-D and ", vec2.dim(), "-D");
+  TORCH_CHECK(vec1.dim() == 1, "addr: Expected 1-D argument vec1, but got ", vec1.dim(), "-D");
+  TORCH_CHECK(vec2.dim() == 1, "addr: Expected 1-D argument vec2, but got ", vec2.dim(), "-D");
   const at::Tensor matrix = self.expand({vec1.size(0), vec2.size(0)});
   const at::Tensor column = vec1.unsqueeze(1);
   const at::ScalarType dtype =
@@ -244,7 +283,7 @@ TensorSpec roll(const at::Tensor& self, at::IntArrayRef shifts, at::IntArrayRef 
               "shifts and dimensions must align. shifts: ", shifts.size(), ", dims:", dims.size());
   if (self.numel() != 0)
     for (const int64_t dim : dims) at::maybe_wrap_dim(dim, self.dim(), /*wrap_scalar=*/false);
-  return contiguous_like(self);
+  return self.numel() == 0 ? like(self) : contiguous_like(self);
 }
 
 TensorSpec index_select(const at::Tensor& self, int64_t dim, const at::Tensor& index) {
@@ -271,33 +310,25 @@ TensorSpec search(const at::Tensor& positions_of, bool int32) {
 }
 
 TensorSpec bucketize(const at::Tensor& self, const at::Tensor& boundaries, bool int32) {
-  TORCH_CHECK(boundaries.dim() == 1, "boundaries tensor must be 1 dimension, but got dim(", boundaries.dim(), ")");
+  check_boundaries(boundaries);
   return search(self, int32);
+}
+
+TensorSpec bucketize(const at::Scalar&, const at::Tensor& boundaries, bool int32) {
+  check_boundaries(boundaries);
+  return place(boundaries, int32);
 }
 
 TensorSpec searchsorted(const at::Tensor& sorted_sequence, const at::Tensor& self, bool int32, bool right,
                         std::optional<std::string_view> side, const std::optional<at::Tensor>& sorter) {
-  TORCH_CHECK(!side || *side == "left" || *side == "right",
-              "torch.searchsorted(): side can only be 'left' or 'right' but got ", *side);
-  TORCH_CHECK(!side || !right || *side == "right",
-              "torch.searchsorted(): side and right can't be set to opposites, got side of ", *side,
-              " while right was True");
-  TORCH_CHECK(!sorter || !sorter->defined() || sorter->sizes() == sorted_sequence.sizes(),
-              "torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor ",
-              sorted_sequence.sizes(), "and got sorter tensor ", sorter->sizes());
-  const int64_t dims = sorted_sequence.dim();
-  TORCH_CHECK(self.dim() > 0 || dims == 1,
-              "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we ",
-              "got boundaries tensor dim(", dims, ") and input value's dim(", self.dim(), ") numel(", self.numel(),
-              ")");
-  TORCH_CHECK(dims != 0, "torch.searchsorted(): boundaries tensor should have positive dimension, but got 0 dimension");
-  const auto batch = static_cast<size_t>(dims - 1);
-  TORCH_CHECK(
-      dims == 1 || (self.dim() == dims && self.sizes().slice(0, batch) == sorted_sequence.sizes().slice(0, batch)),
-      "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries ",
-      "tensor and input value tensor must match, but we got boundaries tensor ", sorted_sequence.sizes(),
-      " and input value tensor ", self.sizes());
+  check_searchsorted(sorted_sequence, self.sizes(), right, side, sorter);
   return search(self, int32);
+}
+
+TensorSpec searchsorted(const at::Tensor& sorted_sequence, const at::Scalar&, bool int32, bool right,
+                        std::optional<std::string_view> side, const std::optional<at::Tensor>& sorter) {
+  check_searchsorted(sorted_sequence, {}, right, side, sorter);
+  return place(sorted_sequence, int32);
 }
 
 TensorSpec bins(const at::Tensor& self, int64_t count, const at::Scalar& min, const at::Scalar& max) {

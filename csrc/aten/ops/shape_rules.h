@@ -35,8 +35,8 @@ TensorSpec of(at::IntArrayRef sizes, const at::TensorOptions& options);  // cont
 TensorSpec none();
 
 // Element-wise results.
-TensorSpec like(const at::Tensor& self);  // dense strides kept
-TensorSpec like(const at::Tensor& self, at::ScalarType dtype);
+TensorSpec like(const at::Tensor& self);                        // dense strides kept
+TensorSpec like(const at::Tensor& self, at::ScalarType dtype);  // but contiguous without elements: resized from none
 TensorSpec contiguous_like(const at::Tensor& self);
 TensorSpec real_like(const at::Tensor& self);                    // complex -> its real type
 TensorSpec floating_like(const at::Tensor& self);                // integers -> the default dtype, complex -> real
@@ -44,6 +44,7 @@ TensorSpec in_suggested_format(const at::Tensor& self);          // contiguous, 
 TensorSpec broadcast(const at::Tensor& a, const at::Tensor& b);  // dtype by promotion
 TensorSpec broadcast(const at::Tensor& a, const at::Tensor& b, at::ScalarType dtype);
 TensorSpec contiguous_broadcast(const at::Tensor& a, const at::Tensor& b);  // dtype of `a`
+TensorSpec contiguous_broadcast(const at::Tensor& a, const at::Tensor& b, const at::Tensor& c);
 TensorSpec where(const at::Tensor& condition, const at::Tensor& a, const at::Tensor& b);
 TensorSpec complex_of(const at::Tensor& real, const at::Tensor& imaginary);
 TensorSpecs<2> frexp(const at::Tensor& self);
@@ -67,7 +68,10 @@ TensorSpec index_select(const at::Tensor& self, int64_t dim, const at::Tensor& i
 TensorSpec take(const at::Tensor& self, const at::Tensor& index);
 TensorSpec search(const at::Tensor& positions_of, bool int32);
 TensorSpec bucketize(const at::Tensor& self, const at::Tensor& boundaries, bool int32);
+TensorSpec bucketize(const at::Scalar& self, const at::Tensor& boundaries, bool int32);
 TensorSpec searchsorted(const at::Tensor& sorted_sequence, const at::Tensor& self, bool int32, bool right,
+                        std::optional<std::string_view> side, const std::optional<at::Tensor>& sorter);
+TensorSpec searchsorted(const at::Tensor& sorted_sequence, const at::Scalar& self, bool int32, bool right,
                         std::optional<std::string_view> side, const std::optional<at::Tensor>& sorter);
 TensorSpec bins(const at::Tensor& self, int64_t count, const at::Scalar& min, const at::Scalar& max);
 TensorSpec bins(const at::Tensor& self, at::IntArrayRef counts);

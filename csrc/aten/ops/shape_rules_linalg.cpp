@@ -166,6 +166,7 @@ TensorSpec solve_triangular(const at::Tensor& triangle, const at::Tensor& right_
 }
 
 TensorSpecs<2> geqrf(const at::Tensor& self) {
+  TORCH_CHECK(self.dim() >= 2, "torch.geqrf: input must have at least 2 dimensions.");
   const TensorSpec factors = column_major_like(self);
   at::DimVector sizes(self.sizes().begin(), self.sizes().end() - 1);
   sizes.back() = std::min(self.size(-2), self.size(-1));
