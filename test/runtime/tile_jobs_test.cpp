@@ -31,7 +31,7 @@ TEST(TileJobsTest, EveryTileRunsOnceWithHelpersFromManyThreads) {
   }
   stop = true;
   for (std::thread& helper : helpers) helper.join();
-  EXPECT_FALSE(jobs.any());
+  EXPECT_FALSE(jobs.any(TileJobs::Helper::kWorker));
 }
 
 TEST(TileJobsTest, HelpFindsNothingWhenThereIsNothing) {
@@ -42,11 +42,13 @@ TEST(TileJobsTest, HelpFindsNothingWhenThereIsNothing) {
 TEST(TileJobsTest, HostsLeaveTilesOfOthersFunctionsAlone) {
   TileJobs jobs;
   Counts counts;
-  bool host_helped = true, worker_helped = false;
+  bool host_helped = true, worker_helped = false, for_hosts = true;
   jobs.run(500, kCount, &counts, /*hosts_may_help=*/false, [&] {
+    for_hosts = jobs.any(TileJobs::Helper::kHost);
     host_helped = jobs.help(TileJobs::Helper::kHost);
     worker_helped = jobs.help(TileJobs::Helper::kWorker);
   });
+  EXPECT_FALSE(for_hosts);
   EXPECT_FALSE(host_helped);
   EXPECT_TRUE(worker_helped);
 }
@@ -73,7 +75,7 @@ TEST(TileJobsTest, TheFirstExceptionReachesTheOwner) {
     if (tile == 7) throw std::runtime_error("tile 7");
   };
   EXPECT_THROW(jobs.run(10, fail, nullptr, true, [] {}), std::runtime_error);
-  EXPECT_FALSE(jobs.any());
+  EXPECT_FALSE(jobs.any(TileJobs::Helper::kWorker));
 }
 
 }  // namespace

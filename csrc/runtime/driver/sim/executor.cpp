@@ -321,14 +321,14 @@ void Executor::help(SimQueue& queue, uint64_t number, int64_t until_ns) {
     else
       pause_a_little();
   }
-  if (tiles_wait()) wake_worker();  // to take this thread's place
+  if (tiles_wait(TileJobs::Helper::kWorker)) wake_worker();  // to take this thread's place
 }
 
 bool Executor::help_with_tile(TileJobs::Helper helper) {
-  if (!tiles_wait()) return false;
+  if (!tiles_wait(helper)) return false;
   bool worked = false;
   if (executing_.fetch_add(1) < options_.workers) {
-    if (tiles_wait()) wake_worker();  // each helper calls the next one
+    if (tiles_wait(TileJobs::Helper::kWorker)) wake_worker();  // each helper calls the next one
     worked = tile_jobs_.help(helper);
   }
   executing_.fetch_sub(1);
@@ -402,11 +402,11 @@ SimQueue* Executor::linger(SimQueue* last) {
     found = pop_ready();
     if (found != nullptr || stopping_.load(std::memory_order_relaxed)) break;
     // Tiles may take long: worker_main takes them when nobody relies on this thread to look any more.
-    if (tiles_wait() || clock_.now_ns() >= until) break;
+    if (tiles_wait(TileJobs::Helper::kWorker) || clock_.now_ns() >= until) break;
     spin.pause_or_yield();
   }
   spinning_.fetch_sub(1, std::memory_order_seq_cst);
-  if (ready_.load(std::memory_order_seq_cst) > 0 || tiles_wait())
+  if (ready_.load(std::memory_order_seq_cst) > 0 || tiles_wait(TileJobs::Helper::kWorker))
     wake_worker();  // who has work for others relied on us
   if (last == nullptr || found == last) return found;
 
@@ -423,7 +423,8 @@ SimQueue* Executor::linger(SimQueue* last) {
 SimQueue* Executor::sleep() {
   MutexLock lock(mutex_);
   sleeping_.fetch_add(1, std::memory_order_seq_cst);
-  while (ready_.load(std::memory_order_seq_cst) == 0 && !tiles_wait() && !stopping_.load(std::memory_order_seq_cst))
+  while (ready_.load(std::memory_order_seq_cst) == 0 && !tiles_wait(TileJobs::Helper::kWorker) &&
+         !stopping_.load(std::memory_order_seq_cst))
     work_.wait(mutex_);
   sleeping_.fetch_sub(1, std::memory_order_seq_cst);
   return stopping_.load(std::memory_order_relaxed) ? nullptr : take_ready();
@@ -472,7 +473,7 @@ void Executor::run_tiles(const TaskContext& context, int64_t tiles, TileFunction
   };
   const bool hosts_may_help = (t_task->flags & kInlineable) != 0;
   tile_jobs_.run(tiles, run_one, &tile, hosts_may_help, [this] {
-    if (tiles_wait()) wake_worker();
+    if (tiles_wait(TileJobs::Helper::kWorker)) wake_worker();
   });
 }
 

@@ -61,7 +61,9 @@ class Executor final : public TaskExecutor {
   void check_may_go_on(const std::string& what) const;  // after close()
   void help(SimQueue& queue, uint64_t number, int64_t until_ns);
   // Tiles go to as many threads as there are workers, hosts included: more would only take turns on the same cores.
-  bool tiles_wait() const noexcept { return tile_jobs_.any() && executing_.load() < options_.workers; }
+  bool tiles_wait(TileJobs::Helper helper) const noexcept {
+    return tile_jobs_.any(helper) && executing_.load() < options_.workers;
+  }
   bool help_with_tile(TileJobs::Helper helper);
   bool sleep_until_completed(SimQueue& queue, uint64_t number, int64_t until_ns);
 

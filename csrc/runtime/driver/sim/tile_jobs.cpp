@@ -6,7 +6,7 @@ namespace npu {
 
 int TileJobs::publish(Job& job) {
   job.counted.store(true, std::memory_order_relaxed);
-  jobs_.fetch_add(1, std::memory_order_seq_cst);
+  count(job, 1);
   for (size_t place = 0; place < places_.size(); ++place) {
     Job* empty = nullptr;
     if (!places_[place].job.compare_exchange_strong(empty, &job, std::memory_order_seq_cst)) continue;
@@ -16,9 +16,15 @@ int TileJobs::publish(Job& job) {
   return -1;
 }
 
+void TileJobs::count(const Job& job, int change) {
+  for (const Helper helper : {Helper::kWorker, Helper::kHost})
+    if (helper == Helper::kWorker || job.hosts_may_help)
+      jobs_[static_cast<size_t>(helper)].fetch_add(change, std::memory_order_seq_cst);
+}
+
 // Whoever finds no tile left first ends the calls for help; the job's last tiles may run on for long.
 void TileJobs::uncount(Job& job) {
-  if (job.counted.exchange(false, std::memory_order_acq_rel)) jobs_.fetch_sub(1, std::memory_order_seq_cst);
+  if (job.counted.exchange(false, std::memory_order_acq_rel)) count(job, -1);
 }
 
 void TileJobs::withdraw(int place) {

@@ -27,7 +27,10 @@ class TileJobs {
     if (job.error) std::rethrow_exception(job.error);
   }
 
-  bool any() const noexcept { return jobs_.load(std::memory_order_seq_cst) > 0; }  // a job has tiles nobody has taken
+  // Whether a job that this helper may take has tiles nobody has taken.
+  bool any(Helper helper) const noexcept {
+    return jobs_[static_cast<size_t>(helper)].load(std::memory_order_seq_cst) > 0;
+  }
   bool help(Helper helper);  // takes one tile of some job; false = there was nothing to take
 
  private:
@@ -51,11 +54,12 @@ class TileJobs {
   static Job* closing() noexcept { return reinterpret_cast<Job*>(alignof(Job)); }  // no job's address
   int publish(Job& job);  // -1 = every place is taken; the owner is alone then
   void withdraw(int place);
+  void count(const Job& job, int change);
   void uncount(Job& job);
   bool work_on(Job& job, int64_t limit);
 
   std::array<Place, 8> places_;
-  std::atomic<int> jobs_{0};
+  std::array<std::atomic<int>, 2> jobs_{};  // by Helper
 };
 
 }  // namespace npu
