@@ -30,6 +30,7 @@ def main() -> None:
         schemas = Schemas()
         rows = table.load(OPS / "npu_functions.yaml", schemas)
         layout_operators = layouts.load(OPS / "npu_layouts.yaml", schemas)
+        table.check_apart(rows, {operator.name for operator in layout_operators if operator.key == "Dense"})
     for name, make in files.all_files(rows, layout_operators, options.shards).items():
         if options.list_outputs:
             print(name)

@@ -130,6 +130,21 @@ def test_what_a_kernel_warns_of_is_said_at_each_call(name):
         torch.set_warn_always(False)
 
 
+@pytest.mark.parametrize("function", [torch.var, torch.std, torch.var_mean, torch.std_mean])
+def test_a_kernel_warns_of_sizes_after_calls_that_were_well(function):
+    def said(x: torch.Tensor, correction: int) -> int:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            function(x, dim=1, correction=correction)
+        return len(caught)
+
+    x = torch.ones(3, 5)
+    on_npu = x.to("npu")
+    with Gate(torch.npu.default_stream()):
+        for correction in (1, 5, 1, 5):
+            assert said(on_npu, correction) == said(x, correction)
+
+
 @pytest.mark.parametrize(
     "call",
     [
@@ -156,13 +171,22 @@ EMPTY = {"transposed": torch.empty(0, 3).t(), "strided": torch.empty_strided((3,
 
 
 @pytest.mark.parametrize("name", EMPTY)
-@pytest.mark.parametrize(
-    "function", [torch.abs, torch.logical_not, torch.logit, torch.angle, torch.isinf, torch.fft.fftshift]
-)
-def test_results_without_elements_have_the_strides_of_the_cpu(function, name):
-    empty = EMPTY[name]
-    on_npu = torch.empty_strided(empty.shape, empty.stride(), device="npu")
-    assert function(on_npu).stride() == function(empty).stride()
+@pytest.mark.parametrize("dtype", [torch.float32, torch.complex64, torch.int64])
+@pytest.mark.parametrize("function", [
+    torch.abs, torch.angle, torch.fft.fftshift, torch.frexp, torch.isinf, torch.isnan, torch.logical_not, torch.logit,
+    torch.nan_to_num, torch.nn.functional.hardswish, torch.sgn,
+])  # fmt: skip
+def test_results_without_elements_have_the_strides_of_the_cpu(function, dtype, name):
+    shape, stride = EMPTY[name].shape, EMPTY[name].stride()
+    results = []
+    for device in ("cpu", "npu"):
+        try:
+            found = function(torch.empty_strided(shape, stride, dtype=dtype, device=device))
+        except RuntimeError as error:
+            results.append(type(error))
+        else:
+            results.append([tensor.stride() for tensor in (found if isinstance(found, tuple) else (found,))])
+    assert results[0] == results[1]
 
 
 @pytest.mark.parametrize("function", [torch.max, torch.min])
@@ -254,9 +278,6 @@ def test_a_shape_on_the_device_is_read_there():
 
 HOST_LOOPS = {
     "saturate": lambda d: torch.ops.aten._saturate_weight_to_fp16(torch.ones(2, 3, device=d) * 1e6),
-    "nested strides": lambda d: torch.ops.aten._nested_compute_contiguous_strides_offsets(
-        torch.tensor([[2, 3], [1, 3]], device=d)
-    ),
     "quantized weight": lambda d: torch.fbgemm_linear_quantize_weight(torch.ones(2, 3, device=d)),
 }
 

@@ -84,6 +84,11 @@ def test_operands_of_several_dtypes_too_large_to_rehearse(call):
         "fmod": lambda m: torch.fmod(m.ones(3, dtype=LONG), torch.tensor(0)),
         "floor_division": lambda m: m.ones(3, dtype=LONG) // 0,
         "rounded_division": lambda m: torch.div(m.ones(3, dtype=LONG), 0, rounding_mode="trunc"),
+        "remainder_of_bytes": lambda m: m.ones(3, dtype=torch.uint8) % 256,
+        "division_in_no_mode": lambda m: torch.div(m.ones(3, dtype=LONG), 0, rounding_mode="foo"),
+        "division_into_bool": lambda m: torch.fmod(m.ones(3, dtype=LONG), 0, out=m.empty(3, dtype=BOOL)),
+        "unsigned_remainder": lambda m: m.ones(3, dtype=torch.uint64) % torch.tensor(2**63, dtype=torch.uint64),
+        "svd_driver_of_a_vector": lambda m: torch.linalg.svd(m.ones(3), driver="gesvd"),
         "quantization_bounds": lambda m: torch.fake_quantize_per_tensor_affine(
             m.ones(3), m.tensor(0.1), m.tensor(0, dtype=torch.int32), 7, 1
         ),
@@ -138,3 +143,15 @@ def test_values_that_fit_a_mask_on_the_host(sizes):
         x[torch.tensor([True, False]), :, torch.tensor([0])] = 7.0
         results.append(x.cpu())
     assert torch.equal(*results)
+
+
+@cases(
+    {
+        "svd": lambda m: torch.linalg.svd(m.ones(0, 3), driver="gesvd"),
+        "scales": lambda m: torch._amp_foreach_non_finite_check_and_unscale_([], m.zeros(1), m.ones(2)),
+        "remainder": lambda m: m.ones(0, dtype=LONG) % 0,
+        "floats": lambda m: m.ones(3) % 0,
+    }
+)
+def test_nothing_to_compute_is_not_refused(call):
+    expect_no_error(call)

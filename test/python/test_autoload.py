@@ -47,6 +47,11 @@ def test_any_order_of_imports(installed, order):
     assert result.stdout.strip() == "True", result.stderr
 
 
+def test_import_says_nothing(installed):
+    result = run("import torch, torch_npu_lite", [installed])
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+
+
 def test_autoload_can_be_turned_off(installed):
     program = "import torch; print(hasattr(torch, 'npu')); import torch_npu_lite; print(hasattr(torch, 'npu'))"
     result = run(program, [installed], TORCH_DEVICE_BACKEND_AUTOLOAD="0")

@@ -8,7 +8,7 @@ from torchgen.context import native_function_manager
 from torchgen.model import Argument, NativeFunction, SchemaKind
 
 from gen.schema import identifier, read_type, root_name
-from gen.structured import SILENCE, device_check, name_rows
+from gen.structured import device_check, name_rows
 from gen.table import ENGINES, Row
 
 
@@ -74,7 +74,7 @@ def library(row: Row, function: NativeFunction) -> str:
     parts.append(f"constexpr TaskInfo task_{name} = {task};\n")
     lines = [*wait_for_size(row, function), f"OpScope scope(OpId::{name}, Route::kLibrary);"]
     lines += [*device_check(function, name), *row.check_call]
-    if row.shape and function.func.kind() is SchemaKind.inplace:
+    if "broadcast(" in (row.shape or "") and function.func.kind() is SchemaKind.inplace:
         lines.append(f"checks::fits_in_place(self, {shape_rule(row)}.sizes);")
     if row.kernel:
         lines += kernel_route(row, function)
@@ -148,8 +148,6 @@ def run(row: Row, function: NativeFunction, inputs: list[Argument], outs: list[s
         mutable = "" if a.is_write and str(a.type) == "Tensor" else "const "
         lines.append(f"{mutable}auto {a.name} = in.read<{read_type(a)}>();")
     lines += [f"at::Tensor {out} = in.read_output();" for out in outs]
-    if row.casts or row.silent:
-        lines.append(SILENCE)
     lines += call(row, function, [a.name for a in inputs], outs)
     body = "\n    ".join(lines)
     return f"""\
@@ -187,6 +185,8 @@ def pack(row: Row, inputs: list[Argument], outs: int, name: str) -> list[str]:
     lines = [f"ArgumentWriter arguments(names_{name}{host});"]
     lines += [f"arguments.write({a.name});" for a in inputs]
     lines += [f"arguments.write_output(outputs.get({i}));" for i in range(outs)]
+    if row.host_warns:
+        lines.append("arguments.set_silent();")
     return [*lines, f"arguments.launch(task_{name});"]
 
 

@@ -11,7 +11,6 @@ from torchgen.model import Argument, DeviceCheckType, NativeFunction, NativeFunc
 from gen.schema import identifier, read_type, root_name, stub_headers
 from gen.table import ENGINES, Row
 
-SILENCE = "const Silence silence;  // the host has warned"
 VARIANTS = {SchemaKind.functional: "kFunctional", SchemaKind.inplace: "kInplace", SchemaKind.out: "kOut"}
 
 
@@ -71,8 +70,6 @@ def names(row: Row, group: NativeFunctionsGroup) -> str:
 def library_run(row: Row, group: NativeFunctionsGroup) -> str:
     lines = [f"const auto {a.name} = in.read<{read_type(a)}>();" for a in arguments(group)]
     lines += [f"at::Tensor {a.name} = in.read_output();" for a in outputs(group)]
-    if row.casts or row.silent:
-        lines.append(SILENCE)
     lines += call(row, group)
     body = "\n    ".join(lines)
     return f"""\
@@ -134,6 +131,8 @@ def launch(row: Row, group: NativeFunctionsGroup) -> str:
     lines.append(f"ArgumentWriter arguments(names_{name}{host});")
     lines += [f"arguments.write({a.name});" for a in arguments(group)]
     lines += [f"arguments.write_output(op.outputs.get({i}));" for i in range(len(outputs(group)))]
+    if row.host_warns:
+        lines.append("arguments.set_silent();")
     lines += ["arguments.launch(tasks.library);", "return Route::kLibrary;"]
     body = "\n  ".join(lines)
     return f"""\
@@ -153,7 +152,7 @@ def wrapper(row: Row, group: NativeFunctionsGroup, function: NativeFunction) -> 
     inputs = ", ".join(e.expr for e in translate(context, structured.meta_arguments(group), method=False))
     outs = ["self"] if kind is SchemaKind.inplace else [a.name for a in function.func.arguments.out]
     lines = [f"OpScope scope(OpId::{name}, Route::kLibrary);", *kernel_route(row, kind, inputs, outs)]
-    lines += [*device_check(function, name), *row.check_call]
+    lines += device_check(function, name)
     if kind is SchemaKind.functional:
         lines.append(f"Op_{prefix(group)} op;")
     else:
@@ -162,6 +161,7 @@ def wrapper(row: Row, group: NativeFunctionsGroup, function: NativeFunction) -> 
     lines += [
         f"op.outputs.prefer({row.format}.suggest_memory_format());" if row.format else "",
         f"op.meta({inputs});",
+        *row.check_call,
         "warn_of_lost_parts(self, op.outputs.get(0));" if row.casts else "",
         f"scope.set_route(launch_{prefix(group)}(tasks_{name}, op, {inputs}));",
         "op.outputs.finish();" if kind is not SchemaKind.functional else "",

@@ -64,6 +64,11 @@ class Row:
         return [f"checks::{self.check};"] if self.check else []
 
     @property
+    def host_warns(self) -> bool:
+        """Whether the host gives the warnings that the kernel would give again."""
+        return self.casts or self.silent
+
+    @property
     def kernel_flags(self) -> str:
         return KERNEL_FLAGS[self.rehearse]
 
@@ -89,6 +94,13 @@ def load(path: Path, schemas: Schemas) -> list[Row]:
             seen[name] = row.func
         rows.append(row)
     return rows
+
+
+def check_apart(rows: list[Row], others: set[str]) -> None:
+    """No operator has two kernels for dense tensors: one here, and one of `others`, those of npu_layouts.yaml."""
+    twice = sorted(others & {str(f.func.name) for row in rows for f in row.functions})
+    if twice:
+        raise ValueError(f"npu_functions.yaml and npu_layouts.yaml both register {', '.join(twice)}")
 
 
 def make_row(entry: dict[str, Any], schemas: Schemas) -> Row:

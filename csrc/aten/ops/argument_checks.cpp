@@ -98,7 +98,8 @@ void addr(const at::Tensor& self, const at::Tensor& vec1, const at::Tensor& vec2
               ", v1: ", vec1.sizes(), ", v2: ", vec2.sizes());
 }
 
-void amp_unscale(const at::Tensor& found_inf, const at::Tensor& inv_scale) {
+void amp_unscale(at::TensorList self, const at::Tensor& found_inf, const at::Tensor& inv_scale) {
+  if (self.empty()) return;
   TORCH_CHECK(inv_scale.numel() == 1, "inv_scale must be a 1-element tensor.");
   TORCH_CHECK(found_inf.numel() == 1, "found_inf must be a 1-element tensor.");
 }
@@ -126,8 +127,13 @@ void channel_shuffle(const at::Tensor& self, int64_t groups) {
 
 void divisor(const at::Tensor& self, const at::Tensor& other) {
   if (!other.device().is_cpu() || other.dim() != 0 || self.numel() == 0) return;
-  if (!at::isIntegralType(at::result_type(self, other), /*includeBool=*/false)) return;
-  TORCH_CHECK(other.item<int64_t>() != 0, "ZeroDivisionError");
+  const at::ScalarType dtype = at::result_type(self, other);
+  const bool divides = at::isIntegralType(dtype, /*includeBool=*/false) && !c10::isBarebonesUnsignedType(dtype) &&
+                       !c10::isBarebonesUnsignedType(other.scalar_type());
+  if (!divides) return;
+  const int64_t bits = 8 * static_cast<int64_t>(c10::elementSize(dtype));  // of the divisor that are left in this dtype
+  const uint64_t kept = bits == 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1;
+  TORCH_CHECK((static_cast<uint64_t>(other.item<int64_t>()) & kept) != 0, "ZeroDivisionError");
 }
 
 void divisor(const at::Tensor& self, const at::Tensor& other, std::optional<std::string_view> rounding_mode) {
@@ -242,8 +248,8 @@ void renorm(const at::Tensor& self, int64_t dim) {
   if (self.dim() > 1) at::maybe_wrap_dim(dim, self.dim());
 }
 
-void svd(std::optional<std::string_view> driver) {
-  TORCH_CHECK(!driver,
+void svd(const at::Tensor& A, std::optional<std::string_view> driver) {
+  TORCH_CHECK(!driver || A.numel() == 0,
               "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER "
               "backend.");
 }

@@ -1,6 +1,6 @@
-// What operators without a shape rule of ours require of their arguments, in PyTorch's words, and what they say under
-// torch.use_deterministic_algorithms. The column `check` of npu_functions.yaml calls these before anything is queued.
-// Where a meta function follows, which has complaints of its own about the same arguments, they leave those to it.
+// What operators require of their arguments beyond what shape inference asks, in PyTorch's words, and what they say under
+// torch.use_deterministic_algorithms. The column `check` of npu_functions.yaml calls these before anything is queued:
+// first of all, or after the meta function of a structured operator, as its CPU kernel would.
 #pragma once
 
 #include <ATen/core/List.h>
@@ -17,7 +17,7 @@ void gelu(std::string_view approximate);
 void addmm(const at::Tensor& self, const at::Tensor& mat1, const at::Tensor& mat2);
 // In place (`out` is `self`) the matrix does not broadcast.
 void addr(const at::Tensor& self, const at::Tensor& vec1, const at::Tensor& vec2, const at::Tensor& out);
-void amp_unscale(const at::Tensor& found_inf, const at::Tensor& inv_scale);
+void amp_unscale(at::TensorList self, const at::Tensor& found_inf, const at::Tensor& inv_scale);
 void amp_update_scale(const at::Tensor& self, const at::Tensor& growth_tracker, const at::Tensor& found_inf);
 void batch_norm(const std::optional<at::Tensor>& running_mean, const std::optional<at::Tensor>& running_var);
 void cdist(double p);
@@ -43,6 +43,6 @@ void max_unpool2d(const at::Tensor& indices);
 void max_unpool3d(const at::Tensor& indices, at::IntArrayRef output_size, at::IntArrayRef stride,
                   at::IntArrayRef padding);
 void renorm(const at::Tensor& self, int64_t dim);
-void svd(std::optional<std::string_view> driver);
+void svd(const at::Tensor& A, std::optional<std::string_view> driver);
 
 }  // namespace npu::aten::checks

@@ -292,7 +292,7 @@ void ArgumentWriter::launch(const TaskInfo& info, Rehearsal rehearsal) {
               " lie on the host");
   const bool has_span = write_span();
   if (!numbers_.empty()) note_overflows();
-  const BlockHeader header{names_, static_cast<uint32_t>(size_), thread_width(info, elements_), has_span};
+  const BlockHeader header{names_, static_cast<uint32_t>(size_), thread_width(info, elements_), has_span, silent_};
   std::memcpy(data_, &header, sizeof(header));
   const uint32_t cost_ns = estimate_ns(info, elements_);
   if (rehearsal == Rehearsal::kYes && rehearse(info, signature_, data_, size_, cost_ns)) [[unlikely]]

@@ -56,7 +56,7 @@ struct BlockHeader {
   uint32_t bytes = 0;     // of the whole block
   uint16_t width = 1;     // OpenMP threads of the task, from its shapes alone
   bool has_span = false;  // the last record is a Span
-  bool silent = false;    // the host has given the warnings of the kernel
+  bool silent = false;    // of a library task: the host has given the warnings of the kernel
 };
 
 // The memory of operands that overlap. The task sees those that begin in it as parts of one storage, which is how PyTorch
@@ -117,6 +117,8 @@ class NPU_API ArgumentWriter {
   // Whether tensors may still differ in dtype is the operator's business; this one is the block's: raw space for a record.
   void* write_record(Record record, size_t payload_bytes);
 
+  void set_silent() noexcept { silent_ = true; }  // the host has given the warnings of the kernel
+
   // Queues the task on the current stream of the device of the tensors. Errors: as PyTorch's exception types; what the
   // CPU kernel refuses (rehearsal.h) as its own, unless the task is not to be rehearsed.
   void launch(const TaskInfo& info, Rehearsal rehearsal = Rehearsal::kYes);
@@ -148,6 +150,7 @@ class NPU_API ArgumentWriter {
   int argument_ = 0;              // top-level records so far
   bool in_list_ = false;
   bool has_plan_ = false;
+  bool silent_ = false;
   int64_t elements_ = 0;
 
   struct Seen {

@@ -1,4 +1,5 @@
-// Operators that PyTorch composes of CPU kernels for tensors of all devices: the same, composed of operators of npu.
+// Operators that PyTorch composes of CPU kernels for tensors of all devices: the same, composed of operators of npu, or a
+// refusal where there is nothing to compose.
 #include <ATen/native/UnaryOps.h>
 #include <ATen/ops/_reshape_from_tensor_native.h>
 #include <ATen/ops/empty.h>

@@ -27,7 +27,7 @@ class ThreadWidth {
   bool changed_;
 };
 
-// Drops the warnings of the calling thread for a scope: those that the host has given.
+// Drops the warnings of the calling thread for a scope, which the host has given.
 class Silence final : c10::WarningHandler {
  public:
   Silence() : guard_(this) {}

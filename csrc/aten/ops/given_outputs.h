@@ -17,7 +17,7 @@ namespace npu::aten {
 enum class StandIn : uint8_t { kZeros, kOnes, kUnitMatrices };
 
 // Calls an operator on CPU tensors of the layout of those on `stack`, which holds its arguments, outputs last. Returns the
-// last `outputs` of these tensors as the call has left them; none when linear algebra found the zeros themselves singular.
+// last `outputs` of these tensors as the call has left them; none when linear algebra found the stand-ins themselves singular.
 // Errors and warnings: the kernel's. Blocks for as long as the kernel takes on the host, not for the device.
 std::vector<at::Tensor> try_on_host(const char* name, const char* overload, StandIn stand_in, size_t outputs,
                                     const torch::jit::Stack& stack);

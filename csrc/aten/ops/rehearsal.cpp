@@ -9,10 +9,12 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <iterator>
 #include <memory>
 #include <string_view>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "aten/ops/arguments.h"
@@ -196,26 +198,19 @@ Signature with_contents(Signature signature, const void* block) {
   return signature;
 }
 
-// Gives the warnings of a rehearsal at its end, however that comes about, but for those of sizes: zeros may give results of
-// other sizes than the real values will.
-class Warnings final : c10::WarningHandler {
+// Keeps the warnings of the calling thread for a scope, instead of giving them; but those of sizes: zeros may give results
+// of other sizes than the real values will.
+class KeptWarnings final : c10::WarningHandler {
  public:
-  Warnings() : outer_(c10::WarningUtils::get_warning_handler()) { c10::WarningUtils::set_warning_handler(this); }
-  ~Warnings() {
-    c10::WarningUtils::set_warning_handler(outer_);
-    for (const c10::Warning& warning : kept_) outer_->process(warning);
-  }
-  Warnings(const Warnings&) = delete;
-  Warnings& operator=(const Warnings&) = delete;
-  bool any() const noexcept { return !kept_.empty(); }
-
+  KeptWarnings() : guard_(this) {}
   void process(const c10::Warning& warning) override {
     if (warning.msg().find("was resized") == std::string::npos) kept_.push_back(warning);
   }
+  std::vector<c10::Warning> take() noexcept { return std::move(kept_); }
 
  private:
-  c10::WarningHandler* const outer_;
   std::vector<c10::Warning> kept_;
+  const c10::WarningUtils::WarningHandlerGuard guard_;
 };
 
 // Runs the task; lets through what follows from the signature alone, or whatever the kernel says but for linear algebra's
@@ -259,9 +254,21 @@ bool rehearse(const TaskInfo& info, Signature signature, const void* block, size
   const Stage stage(copy.get(), info.engines);
   if (!stage) return false;
   const bool sizes_count = (info.flags & kChecksSizes) != 0;
-  const Warnings warnings;
-  const bool passed = perform(info, copy.get(), sizes_count);
-  if (warnings.any()) return true;
+  bool passed = false;
+  std::exception_ptr refusal;
+  std::vector<c10::Warning> warnings;
+  {
+    KeptWarnings kept;
+    try {
+      passed = perform(info, copy.get(), sizes_count);
+    } catch (...) {
+      refusal = std::current_exception();
+    }
+    warnings = kept.take();
+  }
+  for (const c10::Warning& warning : warnings) c10::warn(warning);
+  if (refusal) std::rethrow_exception(refusal);
+  if (!warnings.empty()) return true;
   rehearsed.insert(passed && !sizes_count ? signature : with_sizes);
   return false;
 }

@@ -8,9 +8,10 @@
 // again. An error counts when its words say that it follows from the signature; what else fails may be due to the zeros
 // or is the business of shape rules, shows nothing about dtypes, and is remembered for these sizes and options alone.
 // Some operators leave size checks to their kernels: all that their kernels say counts, and always for these sizes and
-// options alone. A call whose kernel warned is remembered in no way, as the next one may have to warn too. Tasks that would
-// take long are not rehearsed, and their errors and warnings come late; save products of matrices that differ in dtype,
-// which kernels refuse before they compute.
+// options alone. A call whose kernel warned is remembered in no way, as the next one may have to warn too; a kernel that warns
+// of sizes must be of those that check them. Tasks that would take long are not rehearsed: their errors come late, and
+// Python does not hear their warnings; save products of matrices that differ in dtype, which kernels refuse before they
+// compute.
 //
 // Threads: any. A call seen before costs a few loads, with sizes and options also a walk over the block; no heap, no lock.
 #pragma once
@@ -39,7 +40,7 @@ class Signature {
 
 // What the table (npu_functions.yaml, column `rehearse`) knows of a kernel; flags of its TaskInfo.
 enum KernelFlags : uint8_t {
-  // Checks more sizes and options than the operator's shape rule knows. A kernel that trusts sizes without a check is not
+  // Checks, or warns of, more sizes and options than the operator's shape rule knows. A kernel that trusts sizes without a check is not
   // of this kind: it would leave the scratch memory, whose margin is 4 KiB around each operand. Its shape rule must refuse.
   kChecksSizes = kLaunchersOwn,
   // A product that refuses operands of several dtypes before it computes anything, so that it is rehearsed whatever its

@@ -149,9 +149,14 @@ TensorSpec like(const at::Tensor& self) {
 }
 
 TensorSpec like(const at::Tensor& self, at::ScalarType dtype) {
-  TensorSpec spec = self.numel() == 0 ? contiguous_like(self) : like(self);
+  TensorSpec spec = like(self);
   spec.options = spec.options.dtype(dtype);
   spec.any_dtype = true;
+  return spec;
+}
+
+TensorSpec resized(TensorSpec spec) {
+  if (c10::multiply_integers(spec.sizes) == 0) spec.strides.clear();
   return spec;
 }
 

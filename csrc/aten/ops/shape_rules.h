@@ -35,8 +35,9 @@ TensorSpec of(at::IntArrayRef sizes, const at::TensorOptions& options);  // cont
 TensorSpec none();
 
 // Element-wise results.
-TensorSpec like(const at::Tensor& self);                        // dense strides kept
-TensorSpec like(const at::Tensor& self, at::ScalarType dtype);  // but contiguous without elements: resized from none
+TensorSpec like(const at::Tensor& self);  // dense strides kept
+TensorSpec like(const at::Tensor& self, at::ScalarType dtype);
+TensorSpec resized(TensorSpec spec);  // by a kernel that resizes an empty output: contiguous where it has no elements
 TensorSpec contiguous_like(const at::Tensor& self);
 TensorSpec real_like(const at::Tensor& self);                    // complex -> its real type
 TensorSpec floating_like(const at::Tensor& self);                // integers -> the default dtype, complex -> real
