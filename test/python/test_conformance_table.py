@@ -123,9 +123,10 @@ def test_no_differences_speaks_of_areas_that_have_run():
 
 
 def test_exceptions_are_listed_by_area_with_their_reasons():
-    exceptions = {"few": {"rounded": [{"why": "adds_up otherwise", "entries": ["a*", "b"]}]}}
+    few = {"rounded": [{"why": "adds_up otherwise", "within": "2e-5", "entries": ["a*", "b"]}]}
+    exceptions = {"kinds": {"rounded": "values may differ"}, "few": few}
     text = table.document("", {"few": entry(A)}, {"few": "Few"}, exceptions)
-    assert "- Few: the last bits may differ: adds\\_up otherwise: `a*`, `b`\n" in text
+    assert "- Few: values may differ within 2e-5: adds\\_up otherwise: `a*`, `b`\n" in text
 
 
 def test_figures_are_summed_unless_those_of_each_test_are_wanted():

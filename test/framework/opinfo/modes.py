@@ -45,7 +45,7 @@ def forward(op: OpInfo, sample: SampleInput, arguments: list, keywords: dict) ->
 @torch.no_grad()
 def in_place(op: OpInfo, sample: SampleInput, arguments: list, keywords: dict) -> Outcome:
     results = op.inplace_variant(*arguments, **keywords)
-    return Outcome((results, arguments), [], (arguments, keywords))
+    return Outcome(results, [], (arguments, keywords))
 
 
 def into(name: str, like: Call) -> Call:
@@ -99,4 +99,6 @@ def run(mode: Call, op: OpInfo, sample: SampleInput, device: str) -> Outcome:
     placed = any(isinstance(leaf, (torch.Tensor, torch.device)) for leaf in pytree.tree_leaves((arguments, keywords)))
     torch.manual_seed(0)
     with contextlib.nullcontext() if placed else torch.device(device):
-        return outcome_of(lambda: mode(op, sample, arguments, keywords))
+        outcome = outcome_of(lambda: mode(op, sample, arguments, keywords))
+    outcome.left = tensors((arguments, keywords))
+    return outcome

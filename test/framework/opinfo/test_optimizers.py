@@ -208,3 +208,17 @@ def test_errors_like_cpu(info):
             optimizer = info.optim_cls(given, **sample.kwargs)
             if error.error_on is OptimizerErrorEnum.STEP_ERROR:
                 optimizer.step()
+
+
+def test_sparse_adam_like_cpu():
+    weights = []
+    for device in ("cpu", "npu"):
+        torch.manual_seed(0)
+        rows = torch.nn.Embedding(10, 3, sparse=True).to(device)
+        optimizer = torch.optim.SparseAdam(rows.parameters(), lr=0.1)
+        for step in range(STEPS):
+            optimizer.zero_grad()
+            rows(torch.tensor([1, 4, 4, step], device=device)).square().sum().backward()
+            optimizer.step()
+        weights.append(rows.weight.detach().cpu())
+    assert torch.equal(*weights)
