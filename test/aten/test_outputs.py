@@ -211,6 +211,18 @@ def test_gradients_of_losses_of_operands_that_broadcast(name):
     assert torch.equal(results[0], results[1].cpu()) and results[0].stride() == results[1].stride()
 
 
+def gradient_of_prelu(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    return torch.ops.aten._prelu_kernel_backward(x + weight, x, weight)[1]
+
+
+@pytest.mark.parametrize("function", [torch.ops.aten._prelu_kernel, gradient_of_prelu])
+@pytest.mark.parametrize("sizes", [((3,), (2, 3)), ((1, 4), (3, 1))])
+def test_prelu_of_weights_that_make_it_larger(function, sizes):
+    x, weight = map(torch.randn, sizes)
+    expected, actual = function(x, weight), function(x.to("npu"), weight.to("npu"))
+    assert torch.equal(actual.cpu(), expected) and actual.stride() == expected.stride()
+
+
 def test_integers_of_elements_that_share_bytes():
     numbers = torch.arange(6.0).reshape(2, 3)
     scales = torch.tensor([0.1, 0.2]), torch.tensor([0.0, 1.0])

@@ -180,6 +180,16 @@ TensorSpec contiguous_broadcast(const at::Tensor& a, const at::Tensor& b, const 
   return of(at::infer_size(at::infer_size(a.sizes(), b.sizes()), c.sizes()), a.options());
 }
 
+TensorSpec like_first(const at::Tensor& a, const at::Tensor& b) {
+  const std::vector<int64_t> sizes = at::infer_size(a.sizes(), b.sizes());
+  return a.sizes() == at::IntArrayRef(sizes) ? like(a) : of(sizes, a.options());
+}
+
+TensorSpec like_first(const at::Tensor& a, const at::Tensor& b, const at::Tensor& c) {
+  const std::vector<int64_t> sizes = at::infer_size(at::infer_size(a.sizes(), b.sizes()), c.sizes());
+  return a.sizes() == at::IntArrayRef(sizes) ? like(a) : of(sizes, a.options());
+}
+
 TensorSpec where(const at::Tensor& condition, const at::Tensor& a, const at::Tensor& b) {
   TORCH_CHECK(condition.scalar_type() == at::kBool || condition.scalar_type() == at::kByte,
               "where expected condition to be a boolean tensor, but got a tensor with dtype ", condition.scalar_type());

@@ -46,6 +46,9 @@ TensorSpec broadcast(const at::Tensor& a, const at::Tensor& b);  // dtype by pro
 TensorSpec broadcast(const at::Tensor& a, const at::Tensor& b, at::ScalarType dtype);
 TensorSpec contiguous_broadcast(const at::Tensor& a, const at::Tensor& b);  // dtype of `a`
 TensorSpec contiguous_broadcast(const at::Tensor& a, const at::Tensor& b, const at::Tensor& c);
+// Like `a` where the others do not make it larger, else contiguous.
+TensorSpec like_first(const at::Tensor& a, const at::Tensor& b);
+TensorSpec like_first(const at::Tensor& a, const at::Tensor& b, const at::Tensor& c);
 TensorSpec where(const at::Tensor& condition, const at::Tensor& a, const at::Tensor& b);
 TensorSpec complex_of(const at::Tensor& real, const at::Tensor& imaginary);
 TensorSpecs<2> frexp(const at::Tensor& self);
