@@ -14,6 +14,7 @@ import pytest
 import torch
 from compare import Mover, assert_like, draws, matches, on_device
 from exceptions import exceptions
+from modes import SIZES_ON_THE_HOST
 from torch import Tensor
 from torch.func import grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
 from torch.testing._internal.autograd_function_db import autograd_function_db
@@ -104,7 +105,9 @@ def cases() -> Iterator:
 
 def run(transform: Callable, op: OpInfo, sample: SampleInput, device: str) -> Any:
     """The transform's results, or the exception that says why there are none."""
-    arguments = Mover(device)(((sample.input, *sample.args), sample.kwargs))
+    move = Mover(device)
+    rest = sample.args if op.name in SIZES_ON_THE_HOST else move(sample.args)
+    arguments = ((move(sample.input), *rest), move(sample.kwargs))
     function, inputs = as_function(op, sample, arguments)
     torch.manual_seed(0)
     try:
