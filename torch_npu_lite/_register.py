@@ -42,9 +42,13 @@ def register_with_dynamo() -> None:
 
 
 def register_with_fake_tensors() -> None:
-    from torch_npu_lite import _fake
+    """Never in the way of programs that use fake tensors of other devices."""
+    try:
+        from torch_npu_lite import _fake
 
-    _fake.register()
+        _fake.register()
+    except Exception as error:  # the rules are not PyTorch's stable interface
+        warnings.warn(f"fake convolutions on npu will not keep channels last: {error!r}", RuntimeWarning, stacklevel=2)
 
 
 def register_with_aot_autograd() -> None:
