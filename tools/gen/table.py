@@ -32,7 +32,7 @@ class Row:
     kernel: str | None = None  # function of kernel_route.h
     call: str | None = None  # what the task calls; default at::cpu::<op>_outf
     shape: str | None = None  # function of shape_rules.h: what outputs are, new or in place
-    check: str | None = None  # function of argument_checks.h, called before anything else
+    check: str | None = None  # function of argument_checks.h; structured: called after the meta function
     serial: bool = False  # elements may be written twice: one thread, or the result would depend on timing
     casts: bool = False  # the kernel casts `self` to the dtype of the output: complex numbers may lose a part
     silent: bool = False  # the host, asked for shapes, gives the warnings that the kernel would give again

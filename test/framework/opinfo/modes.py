@@ -91,11 +91,16 @@ def modes_of(op: OpInfo, differentiable: bool, layout_changed: bool) -> Iterator
             yield from OUTS
 
 
-def run(mode: Call, op: OpInfo, sample: SampleInput, device: str) -> Outcome:
-    """Calls `op` on copies of the sample's tensors on `device`, where factories without a device make theirs too."""
+def moved(op: OpInfo, sample: SampleInput, device: str) -> tuple[list, dict]:
+    """Copies of the sample's arguments on `device`, save sizes that belong on the host."""
     move = Mover(device)
     rest = sample.args if op.name in SIZES_ON_THE_HOST else move(sample.args)
-    arguments, keywords = [move(sample.input), *rest], move(dict(sample.kwargs))
+    return [move(sample.input), *rest], move(dict(sample.kwargs))
+
+
+def run(mode: Call, op: OpInfo, sample: SampleInput, device: str) -> Outcome:
+    """Calls `op` on copies of the sample's tensors on `device`, where factories without a device make theirs too."""
+    arguments, keywords = moved(op, sample, device)
     placed = any(isinstance(leaf, (torch.Tensor, torch.device)) for leaf in pytree.tree_leaves((arguments, keywords)))
     torch.manual_seed(0)
     with contextlib.nullcontext() if placed else torch.device(device):

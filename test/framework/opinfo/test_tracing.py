@@ -15,7 +15,7 @@ from typing import Any
 import modes
 import pytest
 import torch
-from compare import Mover, assert_like, draws, layout, matches, tensors
+from compare import assert_like, draws, layout, matches, tensors
 from exceptions import exceptions
 from outcomes import Outcome
 from torch import Tensor
@@ -41,12 +41,10 @@ Arguments = tuple[tuple, dict]
 
 
 def arguments_on(device: str, op: OpInfo, sample: SampleInput) -> Arguments:
-    move = Mover(device)
-    rest = sample.args if op.name in modes.SIZES_ON_THE_HOST else move(sample.args)
-    keywords = move(dict(sample.kwargs))
+    positional, keywords = modes.moved(op, sample, device)
     if "device" in keywords:
         keywords["device"] = device
-    return (move(sample.input), *rest), keywords
+    return tuple(positional), keywords
 
 
 def described(results: Any) -> list:

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 import torch
-from compare import Mover, assert_like, draws, matches, on_device
+from compare import assert_like, draws, matches, on_device
 from exceptions import exceptions
-from modes import SIZES_ON_THE_HOST
+from modes import moved
 from torch import Tensor
 from torch.func import grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
 from torch.testing._internal.autograd_function_db import autograd_function_db
@@ -105,9 +105,8 @@ def cases() -> Iterator:
 
 def run(transform: Callable, op: OpInfo, sample: SampleInput, device: str) -> Any:
     """The transform's results, or the exception that says why there are none."""
-    move = Mover(device)
-    rest = sample.args if op.name in SIZES_ON_THE_HOST else move(sample.args)
-    arguments = ((move(sample.input), *rest), move(sample.kwargs))
+    positional, keywords = moved(op, sample, device)
+    arguments = (tuple(positional), keywords)
     function, inputs = as_function(op, sample, arguments)
     torch.manual_seed(0)
     try:
