@@ -80,8 +80,11 @@ std::optional<at::DimVector> indexed_sizes(const at::Tensor& self, const Indices
 
 }  // namespace
 
-void fits_in_place(const at::Tensor& self, at::IntArrayRef sizes) {
-  TORCH_CHECK(self.sizes() == sizes, "output with shape ", self.sizes(), " doesn't match the broadcast shape ", sizes);
+void fits_in_place(const at::Tensor& self, const at::Tensor& other) {
+  if (other.dim() == 0 || self.sizes() == other.sizes()) return;
+  const at::DimVector sizes = at::infer_size_dimvector(self.sizes(), other.sizes());
+  TORCH_CHECK(self.sizes() == at::IntArrayRef(sizes), "output with shape ", self.sizes(),
+              " doesn't match the broadcast shape ", at::IntArrayRef(sizes));
 }
 
 void gelu(std::string_view approximate) { at::native::get_gelutype_enum(approximate); }

@@ -11,8 +11,8 @@
 
 namespace npu::aten::checks {
 
-// An operator in place has a result of `sizes`, which are to be those of `self`.
-void fits_in_place(const at::Tensor& self, at::IntArrayRef sizes);
+// In place `other` does not make the result larger than `self`.
+void fits_in_place(const at::Tensor& self, const at::Tensor& other);
 void gelu(std::string_view approximate);
 void addmm(const at::Tensor& self, const at::Tensor& mat1, const at::Tensor& mat2);
 // In place (`out` is `self`) the matrix does not broadcast.
