@@ -103,7 +103,9 @@ struct StructuredOp final : Meta {
   }
   void set_output_raw_strided(int64_t index, at::IntArrayRef sizes, at::IntArrayRef strides,
                               at::TensorOptions options) override {
-    outputs.set(index, sizes, strides, options, /*exact=*/false);
+    std::optional<c10::SmallVector<int64_t, 6>> of_copies;
+    if constexpr (kIterates) of_copies = shapes::strides_from_copies(*this);
+    outputs.set(index, sizes, of_copies ? *of_copies : strides, options, /*exact=*/false);
     tell_iterator(index, sizes, strides, options);
   }
   const at::Tensor& maybe_get_output(int64_t index) override { return outputs.get(index); }
@@ -111,10 +113,12 @@ struct StructuredOp final : Meta {
   Outputs<kCount> outputs;
 
  private:
+  static constexpr bool kIterates = std::is_base_of_v<at::TensorIteratorBase, Meta>;
+
   // Meta functions ask the iterator for the dtype of its output. On the CPU an output of another dtype has a temporary of
   // the common dtype, and the answer is that of the temporary.
   void tell_iterator(int64_t index, at::IntArrayRef sizes, at::IntArrayRef strides, at::TensorOptions options) {
-    if constexpr (std::is_base_of_v<at::TensorIteratorBase, Meta>) {
+    if constexpr (kIterates) {
       at::TensorIteratorBase::set_output_raw_strided(index, sizes, strides, options);
       if (this->common_dtype_ != at::ScalarType::Undefined)
         this->operands_[static_cast<size_t>(index)].current_dtype = this->common_dtype_;

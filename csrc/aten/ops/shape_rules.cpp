@@ -25,7 +25,7 @@ at::ScalarType floating_type(at::ScalarType dtype) {
 // What a TensorIterator over these inputs would allocate. It is built as for meta tensors: sizes and strides only.
 class Elementwise final : at::TensorIteratorBase {
  public:
-  explicit Elementwise(std::initializer_list<const at::Tensor*> inputs) {
+  explicit Elementwise(c10::ArrayRef<const at::Tensor*> inputs) {
     is_meta_ = true;
     at::TensorIteratorConfig config;
     config.check_all_same_dtype(false).check_all_same_device(false);
@@ -49,8 +49,19 @@ class Elementwise final : at::TensorIteratorBase {
 
 const at::Tensor& on_device(const at::Tensor& a, const at::Tensor& b) { return a.device().is_privateuseone() ? a : b; }
 
-TensorSpec elementwise(std::initializer_list<const at::Tensor*> inputs, const at::TensorOptions& options) {
-  const at::Tensor& first = **inputs.begin();
+bool copied_densely(const at::TensorBase& input, at::ScalarType common) {
+  return input.scalar_type() != common && !input.is_non_overlapping_and_dense();
+}
+
+// A tensor with the layout of what the CPU computes on: `input`, or its copy of the common dtype.
+at::Tensor as_computed(const at::Tensor& input, at::ScalarType common) {
+  if (!copied_densely(input, common)) [[likely]]
+    return input;
+  return at::empty_strided(input.sizes(), input.strides(), input.options().device(at::kMeta)).to(common);
+}
+
+TensorSpec elementwise(c10::ArrayRef<const at::Tensor*> inputs, const at::TensorOptions& options) {
+  const at::Tensor& first = *inputs.front();
   const auto all = [&](auto&& test) {
     return std::all_of(inputs.begin(), inputs.end(), [&](const at::Tensor* input) { return test(*input); });
   };
@@ -60,7 +71,8 @@ TensorSpec elementwise(std::initializer_list<const at::Tensor*> inputs, const at
   const bool same_sizes = all([&](const at::Tensor& input) { return input.sizes() == first.sizes(); });
   if (same_sizes && all([](const at::Tensor& input) { return input.is_contiguous(); })) return spec;
   if (same_sizes && all([](const at::Tensor& input) { return input.is_contiguous(channels_last); })) {
-    spec.options = spec.options.memory_format(channels_last);
+    const std::vector<int64_t> strides = c10::get_channels_last_strides_2d(first.sizes());
+    spec.strides.assign(strides.begin(), strides.end());
     return spec;
   }
   const bool same_strides = all([&](const at::Tensor& input) { return input.strides() == first.strides(); });
@@ -162,14 +174,39 @@ TensorSpec resized(TensorSpec spec) {
 
 TensorSpec contiguous_like(const at::Tensor& self) { return of(self.sizes(), self.options()); }
 TensorSpec real_like(const at::Tensor& self) { return like(self, real_type(self.scalar_type())); }
-TensorSpec floating_like(const at::Tensor& self) { return like(self, floating_type(self.scalar_type())); }
+
+TensorSpec floating_like(const at::Tensor& self) {
+  const at::ScalarType dtype = floating_type(self.scalar_type());
+  const at::Tensor computed =
+      at::isIntegralType(self.scalar_type(), /*includeBool=*/true) ? as_computed(self, dtype) : self;
+  TensorSpec spec = elementwise({&computed}, self.options().dtype(dtype));
+  spec.any_dtype = true;
+  return spec;
+}
 
 TensorSpec broadcast(const at::Tensor& a, const at::Tensor& b) { return broadcast(a, b, at::result_type(a, b)); }
 
 TensorSpec broadcast(const at::Tensor& a, const at::Tensor& b, at::ScalarType dtype) {
-  TensorSpec spec = elementwise({&a, &b}, on_device(a, b).options().dtype(dtype));
+  const at::ScalarType common = at::result_type(a, b);
+  const at::Tensor left = as_computed(a, common), right = as_computed(b, common);
+  TensorSpec spec = elementwise({&left, &right}, on_device(a, b).options().dtype(dtype));
   spec.any_dtype = true;
   return spec;
+}
+
+std::optional<c10::SmallVector<int64_t, 6>> strides_from_copies(const at::TensorIteratorBase& iterator) {
+  const std::optional<at::ScalarType> common = iterator.maybe_common_dtype();
+  bool copies = false;
+  for (int i = iterator.noutputs(); common && i < iterator.ntensors(); ++i)
+    copies = copies || copied_densely(iterator.tensor_base(i), *common);
+  if (!copies) [[likely]]
+    return std::nullopt;
+  c10::SmallVector<at::Tensor, 4> computed;
+  for (int i = iterator.noutputs(); i < iterator.ntensors(); ++i)
+    computed.push_back(as_computed(iterator.tensor(i), *common));
+  c10::SmallVector<const at::Tensor*, 4> inputs;
+  for (const at::Tensor& input : computed) inputs.push_back(&input);
+  return elementwise(inputs, {}).strides;
 }
 
 TensorSpec contiguous_broadcast(const at::Tensor& a, const at::Tensor& b) {
@@ -194,7 +231,10 @@ TensorSpec where(const at::Tensor& condition, const at::Tensor& a, const at::Ten
   TORCH_CHECK(condition.scalar_type() == at::kBool || condition.scalar_type() == at::kByte,
               "where expected condition to be a boolean tensor, but got a tensor with dtype ", condition.scalar_type());
   const at::TensorOptions options = on_device(condition, on_device(a, b)).options();
-  return elementwise({&condition, &a, &b}, options.dtype(at::result_type(a, b)));
+  const at::ScalarType common = at::result_type(a, b);
+  const at::Tensor mask = as_computed(condition, at::kBool), left = as_computed(a, common),
+                   right = as_computed(b, common);
+  return elementwise({&mask, &left, &right}, options.dtype(common));
 }
 
 TensorSpec complex_of(const at::Tensor& real, const at::Tensor& imaginary) {
@@ -212,11 +252,11 @@ TensorSpec complex_of(const at::Tensor& real, const at::Tensor& imaginary) {
 TensorSpec addr(const at::Tensor& self, const at::Tensor& vec1, const at::Tensor& vec2) {
   TORCH_CHECK(vec1.dim() == 1, "addr: Expected 1-D argument vec1, but got ", vec1.dim(), "-D");
   TORCH_CHECK(vec2.dim() == 1, "addr: Expected 1-D argument vec2, but got ", vec2.dim(), "-D");
-  const at::Tensor matrix = self.expand({vec1.size(0), vec2.size(0)});
-  const at::Tensor column = vec1.unsqueeze(1);
-  const at::ScalarType dtype =
+  const at::ScalarType common =
       at::promoteTypes(at::promoteTypes(self.scalar_type(), vec1.scalar_type()), vec2.scalar_type());
-  return elementwise({&matrix, &column, &vec2}, self.options().dtype(dtype));
+  const at::Tensor matrix = as_computed(self.expand({vec1.size(0), vec2.size(0)}), common);
+  const at::Tensor column = as_computed(vec1.unsqueeze(1), common), row = as_computed(vec2, common);
+  return elementwise({&matrix, &column, &row}, self.options().dtype(common));
 }
 
 TensorSpecs<2> frexp(const at::Tensor& self) { return {like(self), like(self, at::kInt)}; }

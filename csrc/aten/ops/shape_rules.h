@@ -13,6 +13,10 @@
 #include <optional>
 #include <string_view>
 
+namespace at {
+struct TensorIteratorBase;
+}
+
 namespace npu::aten {
 
 // One result. Empty strides: contiguous, or the options' memory format.
@@ -46,6 +50,9 @@ TensorSpec broadcast(const at::Tensor& a, const at::Tensor& b);  // dtype by pro
 TensorSpec broadcast(const at::Tensor& a, const at::Tensor& b, at::ScalarType dtype);
 TensorSpec contiguous_broadcast(const at::Tensor& a, const at::Tensor& b);  // dtype of `a`
 TensorSpec contiguous_broadcast(const at::Tensor& a, const at::Tensor& b, const at::Tensor& c);
+// The strides of a new result of `iterator` where the CPU would compute on copies of its operands: those of another dtype
+// than the common one are copied there, and copies are dense. Null: the iterator's own strides are right.
+std::optional<c10::SmallVector<int64_t, 6>> strides_from_copies(const at::TensorIteratorBase& iterator);
 // Like `a` where the others do not make it larger, else contiguous.
 TensorSpec like_first(const at::Tensor& a, const at::Tensor& b);
 TensorSpec like_first(const at::Tensor& a, const at::Tensor& b, const at::Tensor& c);
