@@ -118,6 +118,9 @@ void ArgumentWriter::write_list(const void* data, size_t count, size_t item_byte
 void ArgumentWriter::write(const at::Scalar& scalar) {
   if (!fits_all(scalar)) numbers_.push_back(scalar);
   const at::ScalarType type = scalar.type();
+  // Kernels leave out work for 0 and 1: multiplication, powers.
+  const uint64_t shortcut = in_list_ ? 0 : scalar.equal(0) ? 1 : scalar.equal(1) ? 2 : 0;
+  add_to_signature(shortcut << 16 | static_cast<uint64_t>(type) << 8 | static_cast<uint64_t>(argument_));
   void* payload = write_record({.kind = Record::Kind::kScalar, .dtype = static_cast<int8_t>(type)},
                                type == at::kComplexDouble ? 16 : 8);
   if (type == at::kComplexDouble) {
@@ -221,13 +224,15 @@ void ArgumentWriter::write_host_tensor(const at::Tensor& tensor) {
   if (bytes != 0) std::memcpy(payload + rank, value.const_data_ptr(), bytes);
 }
 
+void ArgumentWriter::add_to_signature(uint64_t word) {
+  if (!in_list_ || word != last_word_) signature_.add(word);  // the length of a list does not matter
+  last_word_ = word;
+}
+
 void ArgumentWriter::note_memory(const at::Tensor& tensor) {
   const at::ScalarType dtype = tensor.scalar_type();
   dtypes_ |= uint64_t{1} << static_cast<unsigned>(dtype);
-  const uint64_t word =
-      layout_bits(tensor) << 16 | static_cast<uint64_t>(dtype) << 8 | static_cast<uint64_t>(argument_);
-  if (!in_list_ || word != last_word_) signature_.add(word);  // the length of a list does not matter
-  last_word_ = word;
+  add_to_signature(layout_bits(tensor) << 16 | static_cast<uint64_t>(dtype) << 8 | static_cast<uint64_t>(argument_));
   Seen seen{.impl = in_list_ ? nullptr : tensor.unsafeGetTensorImpl(),
             .argument = argument_,
             .written = name().access != Operand::Access::kRead};

@@ -134,6 +134,7 @@ class NPU_API ArgumentWriter {
   void check_device(const at::Tensor& tensor);
   void grow(size_t bytes);
   const ArgumentName& name() const noexcept { return names_[in_list_ ? argument_ - 1 : argument_]; }
+  void add_to_signature(uint64_t word);
   void note_memory(const at::Tensor& tensor);
   bool write_span();
   void note_overflows();
