@@ -28,6 +28,7 @@ OF_VALUES = (
     *("out of bounds", "out of DATA bounds", "out of range", "pivots passed to lu_unpack must be between"),
     *("Expected all rows of lengths along axis to sum to", "Expected segment_length >= 0"),
     *("probability tensor contains", "invalid multinomial distribution", "cannot be converted to type"),
+    "ZeroDivisionError",
 )
 OF_MASKS = ("shape mismatch: value tensor", "number of elements of source < number of ones in mask")
 SHOWN = 12  # differences of one test
