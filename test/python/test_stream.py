@@ -155,3 +155,32 @@ def test_only_streams_of_npu_can_be_made_current(stream):
     with pytest.raises(TypeError, match="expected a stream of an npu device"):
         torch.npu.set_stream(stream)
     assert torch.npu.current_stream() == before
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (
+            lambda s, e: s.wait_event(torch.npu.Stream()),
+            r"wait_event\(\) wants .*; wait_stream\(\) takes a stream",
+        ),
+        (lambda s, e: s.wait_event(None), r"wait_event\(\) wants a torch.npu.Event, got None"),
+        (lambda s, e: s.wait_stream(e), r"wait_stream\(\) wants .*Stream, got .*; wait_event\(\) takes an event"),
+        (
+            lambda s, e: s.wait_stream(torch.Stream("cpu")),
+            r"wait_stream\(\) wants .*, got torch.Stream",
+        ),
+        (lambda s, e: s.wait_stream(5), r"wait_stream\(\) wants a torch.npu.Stream, got 5"),
+        (lambda s, e: s.record_event(s), r"record_event\(\) wants a torch.npu.Event, got <torch.npu.Stream"),
+        (lambda s, e: e.record("npu"), r"record\(\) wants a torch.npu.Stream, got 'npu'"),
+        (lambda s, e: e.wait(e), r"wait\(\) wants a torch.npu.Stream, got <torch.npu.Event"),
+        (
+            lambda s, e: torch.npu.stream("npu:1"),
+            r"stream\(\) wants .*got 'npu:1'; torch.npu.device\(\) takes",
+        ),
+    ],
+)
+def test_streams_and_events_are_not_taken_for_each_other(call, words):
+    """PyTorch's own methods read whatever they are given as what they expect, and then order nothing."""
+    with pytest.raises(TypeError, match=words):
+        call(torch.npu.Stream(), torch.npu.Event())

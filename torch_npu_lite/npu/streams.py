@@ -9,6 +9,12 @@ from torch_npu_lite import _C
 from torch_npu_lite.npu.device import Device, device_index
 
 
+def _expect(kind: type[torch.Stream] | type[torch.Event], given: Any, method: str, hint: str = "") -> None:
+    """PyTorch 2.13's own methods read whatever they are given as a stream or an event."""
+    if not isinstance(given, kind) or given.device.type != "npu":
+        raise TypeError(f"{method}() wants a torch.npu.{kind.__name__}, got {given!r}{hint}")
+
+
 def _device(index: int) -> torch.device:
     return torch.device("npu", index)
 
@@ -30,8 +36,20 @@ class Stream(torch.Stream):
         """Least and greatest priority."""
         return _C.least_priority, _C.greatest_priority
 
+    def wait_event(self, event: torch.Event) -> None:
+        """Later work of this stream starts after the event; the host does not wait."""
+        _expect(torch.Event, event, "wait_event", "; wait_stream() takes a stream" * isinstance(event, torch.Stream))
+        super().wait_event(event)
+
+    def wait_stream(self, stream: torch.Stream) -> None:
+        """Later work of this stream starts after what `stream` holds now; the host does not wait."""
+        _expect(torch.Stream, stream, "wait_stream", "; wait_event() takes an event" * isinstance(stream, torch.Event))
+        super().wait_stream(stream)
+
     def record_event(self, event: torch.Event | None = None) -> torch.Event:
+        """Records `event`, or a new one, after what this stream holds now, and returns it."""
         event = Event() if event is None else event
+        _expect(torch.Event, event, "record_event")
         event.record(self)
         return event
 
@@ -54,6 +72,18 @@ class Event(torch.Event):
         if interprocess:
             raise NotImplementedError("npu events cannot be shared between processes")
         return super().__new__(cls, "npu", enable_timing=enable_timing, blocking=blocking)
+
+    def record(self, stream: torch.Stream | None = None) -> None:
+        """Puts the event after what `stream`, or this thread's current one, holds now."""
+        if stream is not None:
+            _expect(torch.Stream, stream, "record")
+        super().record(stream)
+
+    def wait(self, stream: torch.Stream | None = None) -> None:
+        """Later work of `stream`, or of this thread's current one, starts after the event; the host does not wait."""
+        if stream is not None:
+            _expect(torch.Stream, stream, "wait")
+        super().wait(stream)
 
     def elapsed_time(self, end_event: torch.Event) -> float:
         """Milliseconds between two recorded events. PyTorch 2.13's own refuses an argument of a subclass."""
@@ -106,6 +136,8 @@ class StreamContext:
     """Makes a stream and its device current inside the block, and restores both; None changes nothing."""
 
     def __init__(self, stream: torch.Stream | None) -> None:
+        if stream is not None:
+            _expect(torch.Stream, stream, "torch.npu.stream", "; torch.npu.device() takes a device")
         self.stream = stream
         self._previous: tuple[torch.Stream, int] | None = None
 
