@@ -121,6 +121,7 @@ def test_an_error_when_the_fallback_is_refused(run_child):
     assert child.returncode != 0
     assert "NotImplementedError" in child.stderr
     assert "NPU_FALLBACK=error forbids running it on the host" in child.stderr
+    assert "register a kernel for npu (docs/custom_operators.md)" in child.stderr
 
 
 def test_what_the_cpu_lacks_as_well_is_no_matter_of_the_fallback(run_child):

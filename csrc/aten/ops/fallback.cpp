@@ -27,7 +27,10 @@ void fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   const FallbackMode mode = translate_errors([] { return config().fallback; });
   TORCH_CHECK_NOT_IMPLEMENTED(mode != FallbackMode::kError, name,
                               " has no npu kernel, and NPU_FALLBACK=error forbids running it on the host. Set "
-                              "NPU_FALLBACK=warn or allow, or add the operator (docs/adding_an_operator.md).");
+                              "NPU_FALLBACK=warn or allow, or ",
+                              name.starts_with("aten::") ? "add the operator (docs/adding_an_operator.md)"
+                                                         : "register a kernel for npu (docs/custom_operators.md)",
+                              ".");
   if (mode == FallbackMode::kWarn && first_time(name))
     TORCH_WARN(name,
                " has no npu kernel: it waits for the device and runs on the host. torch.npu.op_stats() counts such "

@@ -313,17 +313,16 @@ void CachingAllocator::Impl::throw_out_of_memory(size_t requested) {
   for_each_pool([&](BlockPool& pool) { largest = std::max(largest, pool.largest_free_bytes()); });
   const AllocatorStats now = stats();
   const MemoryInfo info = driver_.memory_info(ordinal_);
-  const std::string limit =
-      memory_fraction() < 1 ? detail::concat(" This process may use ", memory_fraction(), " of it.") : "";
-  NPU_THROW(
-      kOutOfMemory, "out of memory on npu:", device_, ": tried to allocate ", for_people(requested), " (", requested,
-      " bytes). The device has ", for_people(info.total_bytes), " capacity, of which ", for_people(info.free_bytes),
-      " is free.", limit, " The caching allocator has reserved ",
-      for_people(static_cast<size_t>(now.reserved_bytes[0].current)), ", of which ",
-      for_people(static_cast<size_t>(now.allocated_bytes[0].current)),
-      " is allocated; the largest free cached block has ", for_people(largest),
-      ". Free tensors that are no longer needed, make batches smaller, or give the simulated device more memory with "
-      "NPU_SIM_MEMORY.");
+  const bool limited = memory_fraction() < 1;
+  const std::string limit = limited ? detail::concat(" This process may use ", memory_fraction(), " of it.") : "";
+  NPU_THROW(kOutOfMemory, "out of memory on npu:", device_, ": tried to allocate ", for_people(requested), " (",
+            requested, " bytes). The device has ", for_people(info.total_bytes), " capacity, of which ",
+            for_people(info.free_bytes), " is free.", limit, " The caching allocator has reserved ",
+            for_people(static_cast<size_t>(now.reserved_bytes[0].current)), ", of which ",
+            for_people(static_cast<size_t>(now.allocated_bytes[0].current)),
+            " is allocated; the largest free cached block has ", for_people(largest),
+            ". Free tensors that are no longer needed, make batches smaller, or give ",
+            limited ? "this process a larger fraction." : "the simulated device more memory with NPU_SIM_MEMORY.");
 }
 
 CachedBlock* CachingAllocator::Impl::find(const void* address) {
