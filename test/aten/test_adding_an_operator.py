@@ -88,7 +88,7 @@ def test_what_is_generated_compiles(rows, tmp_path):
     entry = next(c for c in json.loads(commands.read_text()) if c["file"].endswith("generated/operators_0.cpp"))
     row = next(row for row in rows if row.func == OPERATOR)
     for name, make in files.all_files(rows, [], 10).items():
-        if name.startswith("op_ids"):
+        if name.startswith("op_counters"):
             (tmp_path / name).write_text(make())
     source = tmp_path / "operators.cpp"
     source.write_text(files.shard_source([row]))

@@ -31,7 +31,7 @@ def contents(folder: Path) -> dict[str, str]:
 def test_lists_exactly_what_it_writes(generated):
     listed = generate(generated, "--list-outputs").split()
     assert sorted(listed) == sorted(contents(generated))
-    assert "op_ids.h" in listed
+    assert "op_counters.h" in listed
 
 
 def test_output_is_the_same_every_time(generated, tmp_path):
@@ -41,7 +41,7 @@ def test_output_is_the_same_every_time(generated, tmp_path):
 
 def test_unchanged_files_are_left_alone(generated):
     before = {path: path.stat().st_mtime_ns for path in generated.iterdir()}
-    changed = generated / "op_ids.cpp"
+    changed = generated / "op_counters.cpp"
     changed.write_text("stale")
     generate(generated)
     after = {path: path.stat().st_mtime_ns for path in generated.iterdir()}

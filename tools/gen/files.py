@@ -1,7 +1,7 @@
 """Spreads the generated C++ over files and writes those that changed."""
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 
@@ -22,8 +22,8 @@ def generated(row: Row) -> bool:
 def all_files(rows: list[Row], layout_operators: list[LayoutOperator], shards: int) -> dict[str, Callable[[], str]]:
     """File name -> function that makes its text."""
     files: dict[str, Callable[[], str]] = {
-        "op_ids.h": partial(ids_header, rows),
-        "op_ids.cpp": partial(ids_source, rows),
+        "op_counters.h": partial(counters_header, rows),
+        "op_counters.cpp": partial(counters_source, rows),
         "layout_operators.cpp": partial(layouts.source, layout_operators, LAYOUTS_NOTE),
     }
     for shard in range(shards):
@@ -33,7 +33,7 @@ def all_files(rows: list[Row], layout_operators: list[LayoutOperator], shards: i
 
 
 def shard_of(row: Row, shards: int) -> int:
-    """From the name alone, so that a new row changes one file."""
+    """From the name alone, so that a new row changes one shard."""
     return zlib.crc32(row.func.encode()) % shards
 
 
@@ -49,51 +49,42 @@ def operators(rows: list[Row]) -> list[tuple[str, str]]:
     return [(identifier(f), f"aten::{f.func.name}") for f in sorted(functions, key=identifier)]
 
 
-def ids_header(rows: list[Row]) -> str:
-    found = operators(rows)
-    members = "\n".join(f"  {name}," for name, _ in found)
+def declaration(names: Iterable[str]) -> str:
+    return "namespace op {\n" + "".join(f"extern OpCounters {name};\n" for name in names) + "}  // namespace op\n"
+
+
+def counters_header(rows: list[Row]) -> str:
     return f"""{NOTE}#pragma once
 
-#include <cstddef>
-#include <cstdint>
-
-#include "runtime/export.h"
+#include "aten/ops/op_stats.h"
 
 namespace npu::aten {{
 
-enum class OpId : uint16_t {{
-{members}
-}};
-inline constexpr size_t kOperatorCount = {len(found)};
-
-NPU_API const char* operator_name(OpId op);  // "aten::add.Tensor"
-const char* wait_cause(OpId op);             // why a synchronous operator has to wait
-
+{declaration(name for name, _ in operators(rows))}
 }}  // namespace npu::aten
 """
 
 
-def ids_source(rows: list[Row]) -> str:
-    names = "\n".join(f'      "{name}",' for _, name in operators(rows))
-    waiting = [row for row in rows if "synchronous" in row.route]
-    causes = "\n".join(f'    case OpId::{identifier(f)}: return "{row.why}";' for row in waiting for f in row.functions)
-    return f"""{NOTE}#include "op_ids.h"
+def counters_source(rows: list[Row]) -> str:
+    """Constant-initialised: kernels may count before any other code has run."""
+    causes = {identifier(f): row.why for row in rows if "synchronous" in row.route for f in row.functions}
+    found = [(name, f'"{full_name}"', f'"{causes.get(name, "")}"') for name, full_name in operators(rows)]
+    variables = "\n".join(f"constinit OpCounters {name}{{{full_name}, {cause}}};" for name, full_name, cause in found)
+    addresses = "\n".join(f"    &op::{name}," for name, _, _ in found)
+    return f"""{NOTE}#include "op_counters.h"
 
 namespace npu::aten {{
 
-const char* operator_name(OpId op) {{
-  static constexpr const char* names[kOperatorCount] = {{
-{names}
-  }};
-  return names[static_cast<size_t>(op)];
-}}
+namespace op {{
+{variables}
+}}  // namespace op
 
-const char* wait_cause(OpId op) {{
-  switch (op) {{
-{causes}
-    default: return "";
-  }}
-}}
+namespace {{
+constexpr OpCounters* const addresses[] = {{
+{addresses}
+}};
+}}  // namespace
+constinit const std::span<OpCounters* const> detail::table(addresses);
 
 }}  // namespace npu::aten
 """
@@ -108,6 +99,7 @@ def shard_source(rows: list[Row]) -> str:
         definitions.append(module.generate(row))
         registered += module.registrations(row)
     include_lines = "\n".join(f"#include <{header}>" for header in sorted(includes))
+    counters = declaration(name for name, _ in operators(rows))
     body = "\n".join(text for text in definitions if text)
     registrations = "\n".join(f"  {line}" for line in registered)
     return f"""{NOTE}#include "aten/ops/pch.h"
@@ -115,6 +107,8 @@ def shard_source(rows: list[Row]) -> str:
 {include_lines}
 
 namespace npu::aten {{
+
+{counters}
 namespace {{
 
 {body}

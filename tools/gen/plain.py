@@ -33,7 +33,7 @@ def generate(row: Row) -> str:
 
 def registrations(row: Row) -> list[str]:
     if row.route == ["synchronous"]:
-        boxed = "torch::CppFunction::makeFromBoxedFunction<&run_synchronous<OpId::{}>>()"
+        boxed = "torch::CppFunction::makeFromBoxedFunction<&run_synchronous<op::{}>>()"
         return [f'm.impl("{f.func.name}", {boxed.format(identifier(f))});' for f in row.functions]
     return [f'm.impl("{f.func.name}", TORCH_FN({identifier(f)}));' for f in row.functions]
 
@@ -43,7 +43,7 @@ def native(row: Row, function: NativeFunction) -> str:
     kernel = row.call or row.cpu_kernels[str(function.func.name)]
     signature = NativeSignature(function.func, prefix="", symint=kernel.endswith("_symint"))
     inputs = [binding.name for binding in signature.arguments()]
-    lines = [f"OpScope scope(OpId::{identifier(function)}, Route::kLibrary);"]
+    lines = [f"OpScope scope(op::{identifier(function)}, Route::kLibrary);"]
     if row.kernel:
         lines += kernel_route(row, function)
     lines.append(f"return at::native::{kernel}({', '.join(inputs)});")
@@ -72,7 +72,7 @@ def library(row: Row, function: NativeFunction) -> str:
     task = f'make_task("aten::{function.func.name}", run_{name}, {ENGINES[row.engine]}{row.kernel_flags})'
     parts = [names(row, inputs, outs, name), run(row, function, inputs, outs, name)]
     parts.append(f"constexpr TaskInfo task_{name} = {task};\n")
-    lines = [*wait_for_size(row, function), f"OpScope scope(OpId::{name}, Route::kLibrary);"]
+    lines = [*wait_for_size(row, function), f"OpScope scope(op::{name}, Route::kLibrary);"]
     lines += [*device_check(function, name), *row.check_call]
     if "broadcast(" in (row.shape or "") and function.func.kind() is SchemaKind.inplace:
         operands = (row.shape or "").partition("(")[2]
@@ -99,7 +99,7 @@ def wait_for_size(row: Row, function: NativeFunction) -> list[str]:
         return []
     schema = f'"aten::{function.func.name.name}", "{function.func.name.overload_name}"'
     arguments = ", ".join(a.name for a in function.func.arguments.flat_all)
-    call = f"call_synchronous<OpId::{identifier(function)}>({schema}, c10::impl::boxArgs({arguments}))"
+    call = f"call_synchronous<op::{identifier(function)}>({schema}, c10::impl::boxArgs({arguments}))"
     return [f"if (!{row.size}) return {call};"]
 
 

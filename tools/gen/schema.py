@@ -79,7 +79,7 @@ def read_type(argument: Argument) -> str:
 
 
 def identifier(function: NativeFunction) -> str:
-    """add.Tensor -> add_Tensor: the name of an operator in C++, also in enum class OpId."""
+    """add.Tensor -> add_Tensor: the name of an operator in C++, also of its counters."""
     return str(function.func.name).replace(".", "_")
 
 

@@ -151,7 +151,7 @@ def wrapper(row: Row, group: NativeFunctionsGroup, function: NativeFunction) -> 
     context = list(signature.arguments())
     inputs = ", ".join(e.expr for e in translate(context, structured.meta_arguments(group), method=False))
     outs = ["self"] if kind is SchemaKind.inplace else [a.name for a in function.func.arguments.out]
-    lines = [f"OpScope scope(OpId::{name}, Route::kLibrary);", *kernel_route(row, kind, inputs, outs)]
+    lines = [f"OpScope scope(op::{name}, Route::kLibrary);", *kernel_route(row, kind, inputs, outs)]
     lines += device_check(function, name)
     if kind is SchemaKind.functional:
         lines.append(f"Op_{prefix(group)} op;")

@@ -27,7 +27,7 @@ int64_t choose_like_cpu(const at::Tensor& query, const at::Tensor& key, const at
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  m.impl("_fused_sdp_choice", counted<OpId::_fused_sdp_choice, Route::kLibrary, choose_like_cpu>);
+  m.impl("_fused_sdp_choice", counted<op::_fused_sdp_choice, Route::kLibrary, choose_like_cpu>);
 }
 
 }  // namespace

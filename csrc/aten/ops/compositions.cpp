@@ -73,15 +73,15 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
         "fbgemm_linear_fp16_weight_fp32_activation.out", "fbgemm_linear_int8_weight",
         "fbgemm_linear_int8_weight_fp32_activation"})
     m.impl(name, torch::CppFunction::makeFromBoxedFunction<&refuse_packed_weights>());
-  m.impl("_batch_norm_no_update", counted<OpId::_batch_norm_no_update, Route::kLibrary, batch_norm_no_update>);
-  m.impl("range.out_", counted<OpId::range_out_, Route::kLibrary, range_without_step>);
-  m.impl("_stack.out", counted<OpId::_stack_out, Route::kLibrary, stack_out>);
-  m.impl("_reshape_from_tensor", counted<OpId::_reshape_from_tensor, Route::kLibrary, reshape_from_tensor>);
+  m.impl("_batch_norm_no_update", counted<op::_batch_norm_no_update, Route::kLibrary, batch_norm_no_update>);
+  m.impl("range.out_", counted<op::range_out_, Route::kLibrary, range_without_step>);
+  m.impl("_stack.out", counted<op::_stack_out, Route::kLibrary, stack_out>);
+  m.impl("_reshape_from_tensor", counted<op::_reshape_from_tensor, Route::kLibrary, reshape_from_tensor>);
 }
 
 // A view of the operator's tensor, whose own derivative it has.
 TORCH_LIBRARY_IMPL(aten, AutogradPrivateUse1, m) {
-  m.impl("_reshape_from_tensor", counted<OpId::_reshape_from_tensor, Route::kLibrary, reshape_from_tensor>);
+  m.impl("_reshape_from_tensor", counted<op::_reshape_from_tensor, Route::kLibrary, reshape_from_tensor>);
 }
 
 }  // namespace

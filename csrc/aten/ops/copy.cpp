@@ -14,8 +14,8 @@
 #include "aten/ops/arguments.h"
 #include "aten/ops/kernel_route.h"
 #include "aten/ops/library.h"
-#include "aten/ops/op_stats.h"
 #include "aten/ops/transfer.h"
+#include "op_counters.h"
 
 namespace npu::aten {
 namespace {
@@ -139,19 +139,19 @@ void copy(const at::Tensor& self, const at::Tensor& src, bool non_blocking, OpSc
 }
 
 at::Tensor& copy_(at::Tensor& self, const at::Tensor& src, bool non_blocking) {
-  OpScope scope(OpId::copy_, Route::kKernel);
+  OpScope scope(op::copy_, Route::kKernel);
   copy(self, src, non_blocking, scope);
   return self;
 }
 
 at::Tensor copy_from(const at::Tensor& self, const at::Tensor& dst, bool non_blocking) {
-  OpScope scope(OpId::_copy_from, Route::kKernel);
+  OpScope scope(op::_copy_from, Route::kKernel);
   copy(dst, self, non_blocking, scope);
   return dst;
 }
 
 at::Tensor copy_from_and_resize(const at::Tensor& self, const at::Tensor& dst) {
-  OpScope scope(OpId::_copy_from_and_resize, Route::kKernel);
+  OpScope scope(op::_copy_from_and_resize, Route::kKernel);
   dst.resize_(self.sizes());
   copy(dst, self, /*non_blocking=*/false, scope);
   return dst;

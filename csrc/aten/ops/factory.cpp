@@ -126,16 +126,16 @@ void record_stream(at::Tensor& self, c10::Stream stream) {
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  m.impl("_efficientzerotensor", counted<OpId::_efficientzerotensor, Route::kKernel, efficient_zero_tensor>);
-  m.impl("empty.memory_format", counted<OpId::empty_memory_format, Route::kKernel, empty>);
-  m.impl("empty_strided", counted<OpId::empty_strided, Route::kKernel, empty_strided>);
-  m.impl("record_stream", counted<OpId::record_stream, Route::kView, record_stream>);
-  m.impl("resize_", counted<OpId::resize_, Route::kKernel, resize_>);
-  m.impl("set_", counted<OpId::set_, Route::kView, set_empty>);
-  m.impl("set_.source_Storage", counted<OpId::set__source_Storage, Route::kView, set_source>);
+  m.impl("_efficientzerotensor", counted<op::_efficientzerotensor, Route::kKernel, efficient_zero_tensor>);
+  m.impl("empty.memory_format", counted<op::empty_memory_format, Route::kKernel, empty>);
+  m.impl("empty_strided", counted<op::empty_strided, Route::kKernel, empty_strided>);
+  m.impl("record_stream", counted<op::record_stream, Route::kView, record_stream>);
+  m.impl("resize_", counted<op::resize_, Route::kKernel, resize_>);
+  m.impl("set_", counted<op::set_, Route::kView, set_empty>);
+  m.impl("set_.source_Storage", counted<op::set__source_Storage, Route::kView, set_source>);
   m.impl("set_.source_Storage_storage_offset",
-         counted<OpId::set__source_Storage_storage_offset, Route::kView, set_storage>);
-  m.impl("set_.source_Tensor", counted<OpId::set__source_Tensor, Route::kView, at::native::set_tensor_>);
+         counted<op::set__source_Storage_storage_offset, Route::kView, set_storage>);
+  m.impl("set_.source_Tensor", counted<op::set__source_Tensor, Route::kView, at::native::set_tensor_>);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "aten/ops/library.h"
 #include "aten/ops/numbers.h"
 #include "kernels/pointwise.h"
+#include "op_counters.h"
 
 namespace npu::aten {
 namespace kernel_route {
@@ -86,12 +87,12 @@ at::Tensor& fill(at::Tensor& self, const at::Scalar& value, OpScope& scope) {
 }
 
 at::Tensor& fill_scalar(at::Tensor& self, const at::Scalar& value) {
-  OpScope scope(OpId::fill__Scalar, Route::kLibrary);
+  OpScope scope(op::fill__Scalar, Route::kLibrary);
   return fill(self, value, scope);
 }
 
 at::Tensor& zero(at::Tensor& self) {
-  OpScope scope(OpId::zero_, Route::kLibrary);
+  OpScope scope(op::zero_, Route::kLibrary);
   return fill(self, 0, scope);
 }
 

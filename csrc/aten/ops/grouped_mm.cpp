@@ -39,7 +39,7 @@ at::Tensor grouped_mm(const at::Tensor& self, const at::Tensor& mat2, const std:
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  m.impl("_grouped_mm", counted<OpId::_grouped_mm, Route::kLibrary, grouped_mm>);
+  m.impl("_grouped_mm", counted<op::_grouped_mm, Route::kLibrary, grouped_mm>);
 }
 
 }  // namespace

@@ -25,14 +25,14 @@ std::optional<c10::Device> npu_device_of(const c10::OperatorHandle& op, const to
 void call_on_host(const c10::OperatorHandle& op, torch::jit::Stack* stack, const char* cause);
 
 // Boxed kernel of an operator whose result depends on data: call_on_host, counted as synchronous, with the table's reason.
-template <OpId op>
+template <OpCounters& op>
 void run_synchronous(const c10::OperatorHandle& handle, torch::jit::Stack* stack) {
   const OpScope scope(op, Route::kSynchronous);
-  call_on_host(handle, stack, wait_cause(op));
+  call_on_host(handle, stack, op.wait_cause);
 }
 
 // The same for a kernel that is not boxed: one that finds it cannot do without the data. Of one result.
-template <OpId op>
+template <OpCounters& op>
 at::Tensor call_synchronous(const char* name, const char* overload, torch::jit::Stack stack) {
   run_synchronous<op>(c10::Dispatcher::singleton().findSchemaOrThrow(name, overload), &stack);
   return stack[0].toTensor();

@@ -67,8 +67,8 @@ at::Tensor triu_indices(int64_t row, int64_t col, int64_t offset, std::optional<
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  m.impl("tril_indices", counted<OpId::tril_indices, Route::kLibrary, tril_indices>);
-  m.impl("triu_indices", counted<OpId::triu_indices, Route::kLibrary, triu_indices>);
+  m.impl("tril_indices", counted<op::tril_indices, Route::kLibrary, tril_indices>);
+  m.impl("triu_indices", counted<op::triu_indices, Route::kLibrary, triu_indices>);
 }
 
 }  // namespace

@@ -24,8 +24,8 @@ at::Tensor& isin_out(const at::Scalar& element, const at::Tensor& test_elements,
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  m.impl("isin.Scalar_Tensor", counted<OpId::isin_Scalar_Tensor, Route::kLibrary, isin>);
-  m.impl("isin.Scalar_Tensor_out", counted<OpId::isin_Scalar_Tensor_out, Route::kLibrary, isin_out>);
+  m.impl("isin.Scalar_Tensor", counted<op::isin_Scalar_Tensor, Route::kLibrary, isin>);
+  m.impl("isin.Scalar_Tensor_out", counted<op::isin_Scalar_Tensor_out, Route::kLibrary, isin_out>);
 }
 
 }  // namespace

@@ -55,9 +55,9 @@ at::Tensor ldexp(const at::Tensor& self, const at::Tensor& other) {
 at::Tensor& ldexp_(at::Tensor& self, const at::Tensor& other) { return ldexp_out(self, other, self); }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  m.impl("ldexp.Tensor", counted<OpId::ldexp_Tensor, Route::kLibrary, ldexp>);
-  m.impl("ldexp.out", counted<OpId::ldexp_out, Route::kLibrary, ldexp_out>);
-  m.impl("ldexp_", counted<OpId::ldexp_, Route::kLibrary, ldexp_>);
+  m.impl("ldexp.Tensor", counted<op::ldexp_Tensor, Route::kLibrary, ldexp>);
+  m.impl("ldexp.out", counted<op::ldexp_out, Route::kLibrary, ldexp_out>);
+  m.impl("ldexp_", counted<op::ldexp_, Route::kLibrary, ldexp_>);
 }
 
 }  // namespace

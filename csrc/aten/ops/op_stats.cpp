@@ -7,8 +7,6 @@
 
 namespace npu::aten {
 
-// Zero-initialised before any code runs, so kernels may count at any time.
-constinit std::array<OpCounters, kOperatorCount> detail::table_counters{};
 thread_local OpCounters* detail::current_op = nullptr;
 
 namespace {
@@ -78,8 +76,7 @@ OpCounters& op_counters(const std::string& name) {
 std::map<std::string, OpStats> op_stats(bool reset) {
   std::map<std::string, OpStats> result;
   const std::lock_guard lock(rare().mutex);
-  for (size_t i = 0; i < kOperatorCount; ++i)
-    collect(operator_name(static_cast<OpId>(i)), detail::table_counters[i], reset, result);
+  for (OpCounters* counters : detail::table) collect(counters->name, *counters, reset, result);
   for (auto& [name, counters] : rare().counters) collect(name, counters, reset, result);
   return result;
 }

@@ -9,9 +9,9 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 
-#include "op_ids.h"  // generated: enum class OpId, kOperatorCount, operator_name(OpId), wait_cause(OpId)
 #include "runtime/export.h"
 
 namespace npu::aten {
@@ -35,8 +35,11 @@ struct OpStats {
 NPU_API std::map<std::string, OpStats> op_stats(bool reset = false);
 inline constexpr const char* kOutside = "(outside operators)";
 
-// The counters of one operator. They live as long as the process.
+// The counters of one operator. They live as long as the process; those of the table are variables in namespace op, which
+// the generated op_counters.h declares.
 struct OpCounters {
+  const char* name = "";        // "aten::add.Tensor"
+  const char* wait_cause = "";  // why a synchronous operator has to wait
   std::array<std::atomic<uint64_t>, kRouteCount> calls{};
   std::atomic<uint64_t> tasks{0};
   std::atomic<uint64_t> queued_ns{0};
@@ -47,7 +50,7 @@ struct OpCounters {
 OpCounters& op_counters(const std::string& name);
 
 namespace detail {
-extern std::array<OpCounters, kOperatorCount> table_counters;
+extern const std::span<OpCounters* const> table;
 // Of the operator that this thread is in, the outermost one; null outside.
 extern thread_local OpCounters* current_op __attribute__((tls_model("initial-exec")));
 }  // namespace detail
@@ -55,7 +58,6 @@ extern thread_local OpCounters* current_op __attribute__((tls_model("initial-exe
 // Scope of one entry: the first thing in every registered kernel. The route may be set while the kernel decides.
 class OpScope {
  public:
-  OpScope(OpId op, Route route) noexcept : OpScope(detail::table_counters[static_cast<size_t>(op)], route) {}
   OpScope(OpCounters& counters, Route route) noexcept
       : counters_(counters), route_(route), outermost_(detail::current_op == nullptr) {
     if (outermost_) detail::current_op = &counters;

@@ -148,24 +148,24 @@ Tensor& bernoulli_out(const Tensor& self, OptionalGenerator generator, Tensor& o
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  m.impl("uniform_", counted<OpId::uniform_, Route::kKernel, at::native::uniform_>);
-  m.impl("normal_", counted<OpId::normal_, Route::kKernel, at::native::normal_>);
-  m.impl("log_normal_", counted<OpId::log_normal_, Route::kKernel, at::native::log_normal_>);
-  m.impl("exponential_", counted<OpId::exponential_, Route::kKernel, at::native::exponential_>);
-  m.impl("cauchy_", counted<OpId::cauchy_, Route::kKernel, at::native::cauchy_>);
-  m.impl("geometric_", counted<OpId::geometric_, Route::kKernel, at::native::geometric_>);
-  m.impl("bernoulli.out", counted<OpId::bernoulli_out, Route::kKernel, bernoulli_out>);
-  m.impl("bernoulli_.float", counted<OpId::bernoulli__float, Route::kKernel,
+  m.impl("uniform_", counted<op::uniform_, Route::kKernel, at::native::uniform_>);
+  m.impl("normal_", counted<op::normal_, Route::kKernel, at::native::normal_>);
+  m.impl("log_normal_", counted<op::log_normal_, Route::kKernel, at::native::log_normal_>);
+  m.impl("exponential_", counted<op::exponential_, Route::kKernel, at::native::exponential_>);
+  m.impl("cauchy_", counted<op::cauchy_, Route::kKernel, at::native::cauchy_>);
+  m.impl("geometric_", counted<op::geometric_, Route::kKernel, at::native::geometric_>);
+  m.impl("bernoulli.out", counted<op::bernoulli_out, Route::kKernel, bernoulli_out>);
+  m.impl("bernoulli_.float", counted<op::bernoulli__float, Route::kKernel,
                                      overload<Tensor&(Tensor&, double, OptionalGenerator)>(at::native::bernoulli_)>);
   m.impl("bernoulli_.Tensor",
-         counted<OpId::bernoulli__Tensor, Route::kKernel,
+         counted<op::bernoulli__Tensor, Route::kKernel,
                  overload<Tensor&(Tensor&, const Tensor&, OptionalGenerator)>(at::native::bernoulli_)>);
   m.impl("random_",
-         counted<OpId::random_, Route::kKernel, overload<Tensor&(Tensor&, OptionalGenerator)>(at::native::random_)>);
-  m.impl("random_.to", counted<OpId::random__to, Route::kKernel,
+         counted<op::random_, Route::kKernel, overload<Tensor&(Tensor&, OptionalGenerator)>(at::native::random_)>);
+  m.impl("random_.to", counted<op::random__to, Route::kKernel,
                                overload<Tensor&(Tensor&, int64_t, OptionalGenerator)>(at::native::random_)>);
   m.impl("random_.from",
-         counted<OpId::random__from, Route::kKernel,
+         counted<op::random__from, Route::kKernel,
                  overload<Tensor&(Tensor&, int64_t, std::optional<int64_t>, OptionalGenerator)>(at::native::random_)>);
 }
 

@@ -275,24 +275,24 @@ Tensor& rrelu_out(const Tensor& self, Tensor& noise, const at::Scalar& lower, co
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  m.impl("native_dropout", counted<OpId::native_dropout, Route::kKernel, native_dropout>);
-  m.impl("native_dropout_backward", counted<OpId::native_dropout_backward, Route::kKernel, native_dropout_backward>);
-  m.impl("poisson", counted<OpId::poisson, Route::kKernel, poisson>);
-  m.impl("binomial", counted<OpId::binomial, Route::kKernel, binomial>);
-  m.impl("_standard_gamma", counted<OpId::_standard_gamma, Route::kKernel, standard_gamma>);
-  m.impl("_sample_dirichlet", counted<OpId::_sample_dirichlet, Route::kKernel, sample_dirichlet>);
-  m.impl("normal.Tensor_Tensor", counted<OpId::normal_Tensor_Tensor, Route::kKernel, normal_tensors>);
-  m.impl("normal.Tensor_float", counted<OpId::normal_Tensor_float, Route::kKernel, normal_mean>);
-  m.impl("normal.float_Tensor", counted<OpId::normal_float_Tensor, Route::kKernel, normal_std>);
-  m.impl("normal.Tensor_Tensor_out", counted<OpId::normal_Tensor_Tensor_out, Route::kKernel, normal_tensors_out>);
-  m.impl("normal.Tensor_float_out", counted<OpId::normal_Tensor_float_out, Route::kKernel, normal_mean_out>);
-  m.impl("normal.float_Tensor_out", counted<OpId::normal_float_Tensor_out, Route::kKernel, normal_std_out>);
-  m.impl("randperm.generator_out", counted<OpId::randperm_generator_out, Route::kKernel, randperm_out>);
-  m.impl("multinomial", counted<OpId::multinomial, Route::kKernel, choose>);
-  m.impl("multinomial.out", counted<OpId::multinomial_out, Route::kKernel, choose_out>);
-  m.impl("rrelu_with_noise", counted<OpId::rrelu_with_noise, Route::kKernel, rrelu>);
-  m.impl("rrelu_with_noise_", counted<OpId::rrelu_with_noise_, Route::kKernel, rrelu_>);
-  m.impl("rrelu_with_noise.out", counted<OpId::rrelu_with_noise_out, Route::kKernel, rrelu_out>);
+  m.impl("native_dropout", counted<op::native_dropout, Route::kKernel, native_dropout>);
+  m.impl("native_dropout_backward", counted<op::native_dropout_backward, Route::kKernel, native_dropout_backward>);
+  m.impl("poisson", counted<op::poisson, Route::kKernel, poisson>);
+  m.impl("binomial", counted<op::binomial, Route::kKernel, binomial>);
+  m.impl("_standard_gamma", counted<op::_standard_gamma, Route::kKernel, standard_gamma>);
+  m.impl("_sample_dirichlet", counted<op::_sample_dirichlet, Route::kKernel, sample_dirichlet>);
+  m.impl("normal.Tensor_Tensor", counted<op::normal_Tensor_Tensor, Route::kKernel, normal_tensors>);
+  m.impl("normal.Tensor_float", counted<op::normal_Tensor_float, Route::kKernel, normal_mean>);
+  m.impl("normal.float_Tensor", counted<op::normal_float_Tensor, Route::kKernel, normal_std>);
+  m.impl("normal.Tensor_Tensor_out", counted<op::normal_Tensor_Tensor_out, Route::kKernel, normal_tensors_out>);
+  m.impl("normal.Tensor_float_out", counted<op::normal_Tensor_float_out, Route::kKernel, normal_mean_out>);
+  m.impl("normal.float_Tensor_out", counted<op::normal_float_Tensor_out, Route::kKernel, normal_std_out>);
+  m.impl("randperm.generator_out", counted<op::randperm_generator_out, Route::kKernel, randperm_out>);
+  m.impl("multinomial", counted<op::multinomial, Route::kKernel, choose>);
+  m.impl("multinomial.out", counted<op::multinomial_out, Route::kKernel, choose_out>);
+  m.impl("rrelu_with_noise", counted<op::rrelu_with_noise, Route::kKernel, rrelu>);
+  m.impl("rrelu_with_noise_", counted<op::rrelu_with_noise_, Route::kKernel, rrelu_>);
+  m.impl("rrelu_with_noise.out", counted<op::rrelu_with_noise_out, Route::kKernel, rrelu_out>);
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ namespace {
 // Waits for the current stream and reports the device's first pending error, as every synchronising call does.
 at::Scalar local_scalar_dense(const at::Tensor& self) {
   TORCH_CHECK(self.numel() == 1, "a tensor with ", self.numel(), " elements cannot be converted to a number");
-  const SynchronizingCall call(wait_cause(OpId::_local_scalar_dense));
+  const SynchronizingCall call(op::_local_scalar_dense.wait_cause);
   const void* address = translate_errors([&] {
     current_stream(self.get_device()).synchronize();
     return npu::driver().translate(self.const_data_ptr());
@@ -79,11 +79,11 @@ at::Tensor functional_assert_async(const at::Tensor& self, std::string_view mess
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  m.impl("_assert_async", counted<OpId::_assert_async, Route::kKernel, assert_async>);
-  m.impl("_assert_async.msg", counted<OpId::_assert_async_msg, Route::kKernel, assert_async_with_message>);
+  m.impl("_assert_async", counted<op::_assert_async, Route::kKernel, assert_async>);
+  m.impl("_assert_async.msg", counted<op::_assert_async_msg, Route::kKernel, assert_async_with_message>);
   m.impl("_functional_assert_async.msg",
-         counted<OpId::_functional_assert_async_msg, Route::kKernel, functional_assert_async>);
-  m.impl("_local_scalar_dense", counted<OpId::_local_scalar_dense, Route::kSynchronous, local_scalar_dense>);
+         counted<op::_functional_assert_async_msg, Route::kKernel, functional_assert_async>);
+  m.impl("_local_scalar_dense", counted<op::_local_scalar_dense, Route::kSynchronous, local_scalar_dense>);
 }
 
 }  // namespace

@@ -28,14 +28,14 @@ bool has_compatible_shallow_copy_type(const at::Tensor& self, const at::Tensor& 
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("_has_compatible_shallow_copy_type",
-         counted<OpId::_has_compatible_shallow_copy_type, Route::kView, has_compatible_shallow_copy_type>);
-  m.impl("_reshape_alias", counted<OpId::_reshape_alias, Route::kView, at::native::_reshape_alias>);
-  m.impl("as_strided", counted<OpId::as_strided, Route::kView, at::native::as_strided_tensorimpl>);
-  m.impl("is_set_to", counted<OpId::is_set_to, Route::kView, at::native::is_set_to>);
-  m.impl("unfold", counted<OpId::unfold, Route::kView, at::native::unfold>);
-  m.impl("view", counted<OpId::view, Route::kView, at::native::view>);
-  m.impl("view_as_complex", counted<OpId::view_as_complex, Route::kView, at::native::view_as_complex>);
-  m.impl("view_as_real", counted<OpId::view_as_real, Route::kView, at::native::view_as_real>);
+         counted<op::_has_compatible_shallow_copy_type, Route::kView, has_compatible_shallow_copy_type>);
+  m.impl("_reshape_alias", counted<op::_reshape_alias, Route::kView, at::native::_reshape_alias>);
+  m.impl("as_strided", counted<op::as_strided, Route::kView, at::native::as_strided_tensorimpl>);
+  m.impl("is_set_to", counted<op::is_set_to, Route::kView, at::native::is_set_to>);
+  m.impl("unfold", counted<op::unfold, Route::kView, at::native::unfold>);
+  m.impl("view", counted<op::view, Route::kView, at::native::view>);
+  m.impl("view_as_complex", counted<op::view_as_complex, Route::kView, at::native::view_as_complex>);
+  m.impl("view_as_real", counted<op::view_as_real, Route::kView, at::native::view_as_real>);
 }
 
 }  // namespace
