@@ -133,6 +133,7 @@ def run_areas(areas: list[Area], options: argparse.Namespace) -> tuple[dict[str,
     folder = ROOT / "build" / "conformance" / ("selected" if options.keyword else "")
     results: dict[str, table.Entry] = {}
     findings: list[str] = []
+    tests = 0
     for area in areas:
         if options.keyword:
             area = dataclasses.replace(area, arguments=(*area.arguments, "-k", options.keyword))
@@ -141,8 +142,11 @@ def run_areas(areas: list[Area], options: argparse.Namespace) -> tuple[dict[str,
         except CollectionError as error:  # the other areas can still run
             findings.append(f"{area.name}: {error}")
             continue
+        tests += found.tests
         results[area.name] = table.entry(area, found)
         findings += table.regressions(area.name, found, stored.get(area.name), whole=not options.keyword)
+    if options.keyword and tests == 0 and not findings:
+        raise SystemExit(f"conformance: no test of {', '.join(results)} matches -k {options.keyword}")
     return results, findings
 
 

@@ -171,3 +171,10 @@ def test_unknown_area_lists_those_there_are():
     ended = subprocess.run(command, capture_output=True, text=True)
     assert ended.returncode == 1
     assert "no area operator; there are operators, modules" in ended.stderr
+
+
+def test_a_keyword_that_matches_nothing_is_an_error(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(conformance, "run_area", lambda *_: compare([]))
+    options = conformance.parse(["-k", "nosuchtest"])
+    with pytest.raises(SystemExit, match="no test of few matches -k nosuchtest"):
+        conformance.run_areas([AREA], options)

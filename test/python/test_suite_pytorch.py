@@ -136,3 +136,10 @@ def test_other_version_is_warned_of(checkout: Path, capsys: pytest.CaptureFixtur
     assert "the checkout is of 2.11.0a0, the installed PyTorch is 2.13" in capsys.readouterr().err
     pytorch.warn_of_version("2.13.1")
     assert capsys.readouterr().err == ""
+
+
+def test_no_test_is_an_error(command: Command, checkout: Path, capsys: pytest.CaptureFixture):
+    assert command("--src", checkout, "test_few.py", "-k", "nosuchtest") == 2
+    assert "no device-type tests that match -k nosuchtest in test/test_few.py" in capsys.readouterr().err
+    assert command("--src", checkout, "test_other.py") == 2
+    assert "no device-type tests in test/test_other.py" in capsys.readouterr().err

@@ -114,6 +114,11 @@ class Comparison:
     failures: dict[str, str] = dataclasses.field(default_factory=dict)  # of differences, those that failed: id -> how
     figures: dict[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)  # of tests that record properties
 
+    @property
+    def tests(self) -> int:
+        """How many there were, passed or not."""
+        return len(self.passed) + len(self.differences) + sum(self.skipped.values())
+
 
 def by_reason(differences: Mapping[str, str]) -> dict[str, list[str]]:
     """Test ids by reason, the reason with most tests first."""

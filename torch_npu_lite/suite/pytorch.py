@@ -103,13 +103,14 @@ def run_file(area: Area, device: str, options: argparse.Namespace) -> list[Outco
 
 def print_results(results: dict[str, Comparison]) -> None:
     width = max(map(len, results), default=4)
-    print(f"\n{'file':{width}}  passed on CPU  passed on npu  skipped  differences")
+    print(f"\n{'file':{width}}  passed on CPU  passed on npu  on neither  differences  failures")
     for file, found in results.items():
-        skipped = sum(found.skipped.values())
-        print(f"{file:{width}}{found.passed_on_cpu:15}{found.passed_on_npu:15}{skipped:9}{len(found.differences):13}")
+        passed = f"{found.passed_on_cpu:15}{found.passed_on_npu:15}{sum(found.skipped.values()):12}"
+        print(f"{file:{width}}{passed}{len(found.differences):13}{len(found.failures):10}")
     differences = {test: reason for found in results.values() for test, reason in found.differences.items()}
     if differences:
-        print("\nPass on the CPU and not on npu, or cannot be collected:")
+        print("\nDifferences pass on the CPU and not on npu, or cannot be collected. Failures, which decide the exit code,")
+        print("are those of them that PyTorch does not leave out itself:")
     for reason, tests in by_reason(differences).items():
         print(f"  {len(tests)} x {reason}")
         print("".join(f"      {test}\n" for test in tests[:EXAMPLES]), end="")
@@ -145,6 +146,10 @@ def main(options: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         print("\nStopped; results are kept. The same command with --resume goes on.")
         return 130
+    if not any(found.tests for found in results.values()):
+        matching = f" that match -k {options.keyword}" if options.keyword else ""
+        print(f"error: no device-type tests{matching} in {', '.join(files) or src / 'test'}", file=sys.stderr)
+        return 2
     print_results(results)
     if options.report:
         files_found = {file: dataclasses.asdict(found) for file, found in results.items()}
