@@ -38,7 +38,8 @@ const npu::aten::Kernel<swish_backward> kSwishBackward("example::swish_backward"
 // The operators: what can be wrong is found here, at the call. `run` does the work, or queues it.
 template <auto& run>
 at::Tensor swish_operator(const at::Tensor& x, double beta) {
-  TORCH_CHECK(x.is_floating_point(), "swish: expected a floating point tensor, got ", x.scalar_type());
+  TORCH_CHECK(x.scalar_type() == at::kFloat || x.scalar_type() == at::kDouble,
+              "swish: expected a tensor of float or double, got ", x.scalar_type());
   const at::Tensor in = x.contiguous();
   at::Tensor out = at::empty_like(in);
   run(in, beta, out);
