@@ -109,8 +109,8 @@ def print_results(results: dict[str, Comparison]) -> None:
         print(f"{file:{width}}{passed}{len(found.differences):13}{len(found.failures):10}")
     differences = {test: reason for found in results.values() for test, reason in found.differences.items()}
     if differences:
-        print("\nDifferences pass on the CPU and not on npu, or cannot be collected. Failures, which decide the exit code,")
-        print("are those of them that PyTorch does not leave out itself:")
+        print("\nDifferences: pass on the CPU and not on npu, or cannot be collected.")
+        print("Failures: those of them that PyTorch does not leave out itself; they decide the exit code.")
     for reason, tests in by_reason(differences).items():
         print(f"  {len(tests)} x {reason}")
         print("".join(f"      {test}\n" for test in tests[:EXAMPLES]), end="")
