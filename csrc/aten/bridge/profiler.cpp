@@ -1,9 +1,11 @@
 // What torch.autograd.profiler asks of a device it has no tracer for: torch.autograd.profiler.profile(use_device="npu") puts
 // an event before and one after each operator on the current stream, and reads the time between them.
+#include <c10/core/DeviceGuard.h>
 #include <c10/util/ApproximateClock.h>
 #include <torch/csrc/profiler/stubs/base.h>
 
 #include "aten/bridge/errors.h"
+#include "aten/bridge/stream.h"
 #include "runtime/context.h"
 #include "runtime/device.h"
 #include "runtime/event.h"
@@ -20,7 +22,7 @@ struct ProfilerMarks final : torch::profiler::impl::ProfilerStubs {
     translate_errors([&] {
       const auto mark = std::make_shared<Event>(/*timed=*/true);
       const int current = npu::current_device();
-      mark->record(current_stream(current));
+      mark->record(npu::current_stream(current));
       *event = mark;
       if (device != nullptr) *device = static_cast<c10::DeviceIndex>(current);
     });
@@ -39,12 +41,12 @@ struct ProfilerMarks final : torch::profiler::impl::ProfilerStubs {
   }
 
   void onEachDevice(std::function<void(int)> call) const override {
-    const int before = npu::current_device();
-    for (int device = 0; device < npu::device_count(); ++device) {
-      npu::set_device(device);
+    const int count = translate_errors([] { return npu::device_count(); });
+    c10::OptionalDeviceGuard guard;
+    for (int device = 0; device < count; ++device) {
+      guard.reset_device(device_of(device));
       call(device);
     }
-    npu::set_device(before);
   }
   void synchronize() const override {
     translate_errors([] { primary_context(npu::current_device()).synchronize(); });
