@@ -1,4 +1,4 @@
-"""Operands of several dtypes, outside of op_db's binary operators: strides, values and refusals are the CPU's."""
+"""Operands of several dtypes, numbers and sizes: strides, values, warnings and refusals are the CPU's."""
 
 from __future__ import annotations
 
@@ -60,3 +60,14 @@ def test_a_kernel_that_took_one_number_may_refuse_another():
     with pytest.raises(NotImplementedError, match="\"pow\" not implemented for 'UInt16'"):
         counts.pow(2)
     torch.npu.synchronize()  # nothing failed later
+
+
+def test_kernels_that_warn_of_one_element_only_warn_at_the_call():
+    always = torch.is_warn_always_enabled()
+    torch.set_warn_always(True)
+    try:
+        torch.linalg.vector_norm(torch.ones(4, dtype=torch.complex64, device="npu"), 0)
+        with pytest.warns(UserWarning, match="Casting complex values to real discards the imaginary part"):
+            torch.linalg.vector_norm(torch.ones(1, 1, dtype=torch.complex64, device="npu"), 0)
+    finally:
+        torch.set_warn_always(always)

@@ -55,13 +55,13 @@ bool is_choice(std::string_view argument) {
   return argument == "mode" || argument == "reduction" || argument.ends_with("_mode");
 }
 
-// Layouts for which a kernel may take another path: none or one element, an element that is repeated.
+// Layouts for which a kernel may take another path: no elements, one, or one that is repeated.
 uint64_t layout_bits(const at::Tensor& tensor) {
   const at::IntArrayRef sizes = tensor.sizes(), strides = tensor.strides();
   bool repeated = false;
   for (size_t i = 0; i < sizes.size(); ++i) repeated |= strides[i] == 0 && sizes[i] > 1;
-  return uint64_t{repeated} | uint64_t{tensor.numel() == 0} << 1 | uint64_t{sizes.empty()} << 2 |
-         uint64_t{lazy_bits(tensor)} << 3;
+  return uint64_t{repeated} | uint64_t{tensor.numel() == 0} << 1 | uint64_t{tensor.numel() == 1} << 2 |
+         uint64_t{sizes.empty()} << 3 | uint64_t{lazy_bits(tensor)} << 4;
 }
 
 std::string listed(const ArgumentName* names, int64_t count) {
