@@ -7,6 +7,7 @@
 #include <ATen/native/TypeProperties.h>
 #include <ATen/TensorIterator.h>
 #include <ATen/WrapDimUtilsMulti.h>
+#include <c10/util/MaybeOwned.h>
 
 #include <algorithm>
 
@@ -53,11 +54,13 @@ bool copied_densely(const at::TensorBase& input, at::ScalarType common) {
   return input.scalar_type() != common && !input.is_non_overlapping_and_dense();
 }
 
-// A tensor with the layout of what the CPU computes on: `input`, or its copy of the common dtype.
-at::Tensor as_computed(const at::Tensor& input, at::ScalarType common) {
+// A tensor with the layout of what the CPU computes on: `input`, which has to outlive it, or its copy of the common dtype.
+c10::MaybeOwned<at::Tensor> as_computed(const at::Tensor& input, at::ScalarType common) {
+  using Layout = c10::MaybeOwned<at::Tensor>;
   if (!copied_densely(input, common)) [[likely]]
-    return input;
-  return at::empty_strided(input.sizes(), input.strides(), input.options().device(at::kMeta)).to(common);
+    return Layout::borrowed(input);
+  const at::TensorOptions options = input.options().device(at::kMeta);
+  return Layout::owned(at::empty_strided(input.sizes(), input.strides(), options).to(common));
 }
 
 TensorSpec elementwise(c10::ArrayRef<const at::Tensor*> inputs, const at::TensorOptions& options) {
@@ -83,6 +86,14 @@ TensorSpec elementwise(c10::ArrayRef<const at::Tensor*> inputs, const at::Tensor
   Elementwise iterator(inputs);
   spec.sizes = std::move(iterator.sizes);
   spec.strides = std::move(iterator.strides);
+  return spec;
+}
+
+// Operands of the `common` dtype, a result of `dtype`.
+TensorSpec broadcast_as(const at::Tensor& a, const at::Tensor& b, at::ScalarType common, at::ScalarType dtype) {
+  const auto left = as_computed(a, common), right = as_computed(b, common);
+  TensorSpec spec = elementwise({&*left, &*right}, on_device(a, b).options().dtype(dtype));
+  spec.any_dtype = true;
   return spec;
 }
 
@@ -177,21 +188,20 @@ TensorSpec real_like(const at::Tensor& self) { return like(self, real_type(self.
 
 TensorSpec floating_like(const at::Tensor& self) {
   const at::ScalarType dtype = floating_type(self.scalar_type());
-  const at::Tensor computed =
-      at::isIntegralType(self.scalar_type(), /*includeBool=*/true) ? as_computed(self, dtype) : self;
-  TensorSpec spec = elementwise({&computed}, self.options().dtype(dtype));
+  const bool promotes = at::isIntegralType(self.scalar_type(), /*includeBool=*/true);
+  const auto computed = as_computed(self, promotes ? dtype : self.scalar_type());
+  TensorSpec spec = elementwise({&*computed}, self.options().dtype(dtype));
   spec.any_dtype = true;
   return spec;
 }
 
-TensorSpec broadcast(const at::Tensor& a, const at::Tensor& b) { return broadcast(a, b, at::result_type(a, b)); }
+TensorSpec broadcast(const at::Tensor& a, const at::Tensor& b) {
+  const at::ScalarType common = at::result_type(a, b);
+  return broadcast_as(a, b, common, common);
+}
 
 TensorSpec broadcast(const at::Tensor& a, const at::Tensor& b, at::ScalarType dtype) {
-  const at::ScalarType common = at::result_type(a, b);
-  const at::Tensor left = as_computed(a, common), right = as_computed(b, common);
-  TensorSpec spec = elementwise({&left, &right}, on_device(a, b).options().dtype(dtype));
-  spec.any_dtype = true;
-  return spec;
+  return broadcast_as(a, b, at::result_type(a, b), dtype);
 }
 
 std::optional<c10::SmallVector<int64_t, 6>> strides_from_copies(const at::TensorIteratorBase& iterator) {
@@ -201,11 +211,11 @@ std::optional<c10::SmallVector<int64_t, 6>> strides_from_copies(const at::Tensor
     copies = copies || copied_densely(iterator.tensor_base(i), *common);
   if (!copies) [[likely]]
     return std::nullopt;
-  c10::SmallVector<at::Tensor, 4> computed;
+  c10::SmallVector<c10::MaybeOwned<at::Tensor>, 4> computed;
   for (int i = iterator.noutputs(); i < iterator.ntensors(); ++i)
     computed.push_back(as_computed(iterator.tensor(i), *common));
   c10::SmallVector<const at::Tensor*, 4> inputs;
-  for (const at::Tensor& input : computed) inputs.push_back(&input);
+  for (const auto& input : computed) inputs.push_back(&*input);
   return elementwise(inputs, {}).strides;
 }
 
@@ -232,9 +242,8 @@ TensorSpec where(const at::Tensor& condition, const at::Tensor& a, const at::Ten
               "where expected condition to be a boolean tensor, but got a tensor with dtype ", condition.scalar_type());
   const at::TensorOptions options = on_device(condition, on_device(a, b)).options();
   const at::ScalarType common = at::result_type(a, b);
-  const at::Tensor mask = as_computed(condition, at::kBool), left = as_computed(a, common),
-                   right = as_computed(b, common);
-  return elementwise({&mask, &left, &right}, options.dtype(common));
+  const auto mask = as_computed(condition, at::kBool), left = as_computed(a, common), right = as_computed(b, common);
+  return elementwise({&*mask, &*left, &*right}, options.dtype(common));
 }
 
 TensorSpec complex_of(const at::Tensor& real, const at::Tensor& imaginary) {
@@ -254,9 +263,10 @@ TensorSpec addr(const at::Tensor& self, const at::Tensor& vec1, const at::Tensor
   TORCH_CHECK(vec2.dim() == 1, "addr: Expected 1-D argument vec2, but got ", vec2.dim(), "-D");
   const at::ScalarType common =
       at::promoteTypes(at::promoteTypes(self.scalar_type(), vec1.scalar_type()), vec2.scalar_type());
-  const at::Tensor matrix = as_computed(self.expand({vec1.size(0), vec2.size(0)}), common);
-  const at::Tensor column = as_computed(vec1.unsqueeze(1), common), row = as_computed(vec2, common);
-  return elementwise({&matrix, &column, &row}, self.options().dtype(common));
+  const at::Tensor expanded = self.expand({vec1.size(0), vec2.size(0)}), upright = vec1.unsqueeze(1);
+  const auto matrix = as_computed(expanded, common), column = as_computed(upright, common);
+  const auto row = as_computed(vec2, common);
+  return elementwise({&*matrix, &*column, &*row}, self.options().dtype(common));
 }
 
 TensorSpecs<2> frexp(const at::Tensor& self) { return {like(self), like(self, at::kInt)}; }
