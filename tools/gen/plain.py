@@ -74,8 +74,8 @@ def library(row: Row, function: NativeFunction) -> str:
     parts.append(f"constexpr TaskInfo task_{name} = {task};\n")
     lines = [*wait_for_size(row, function), f"OpScope scope(op::{name}, Route::kLibrary);"]
     lines += [*device_check(function, name), *row.check_call]
-    if "broadcast(" in (row.shape or "") and function.func.kind() is SchemaKind.inplace:
-        operands = (row.shape or "").partition("(")[2]
+    rule, _, operands = (row.shape or "").partition("(")
+    if rule.endswith("broadcast") and function.func.kind() is SchemaKind.inplace:
         lines.append(f"checks::fits_in_place({operands};")
     if row.kernel:
         lines += kernel_route(row, function)

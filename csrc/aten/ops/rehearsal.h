@@ -24,8 +24,8 @@
 
 namespace npu::aten {
 
-// What decides whether a kernel refuses a block of arguments: kinds, dtypes and layout flags of the operands, and whatever
-// is unusual enough to be refused.
+// What decides whether a kernel refuses a block of arguments: kinds, dtypes and layout flags of the operands, types of
+// numbers and which of them are 0 or 1, and whatever is unusual enough to be refused.
 class Signature {
  public:
   void add(uint64_t word) noexcept {
